@@ -45,6 +45,7 @@ from skts.engines import (
     Shapes,
     SoftDTWGradient,
     SoftDTWMatrix,
+    SpacedChannels,
     SpacedNeighbors,
     SplitRules,
     SubgradientSteps,
@@ -105,6 +106,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
     )
     long = LongSeries((recording(9000), recording(5000)))
     wanted = tuple(rng.normal(size=n).cumsum() for n in (30, 42, 30))
+    long_both = LongSeries((np.stack([recording(4000), recording(4000)]),))
+    wanted_both = tuple(rng.normal(size=(2, n)).cumsum(axis=1) for n in (30, 42))
     shapes = Shapes.normalized(series(300, 64))
     centers = Shapes.normalized(series(5, 64))
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
@@ -175,6 +178,7 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
         Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
+        Example(SpacedChannels.of(channels, others, 30, ChannelRule((2,), worst=True), n_spaced=2)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
         Example(SpacedNeighbors(both, line, 25, 24, normalize=False, n_spaced=2)),
@@ -182,6 +186,7 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
         Example(SubsequenceNeighbors(wanted, long, n_neighbors=None, radius=4.0)),
+        Example(SubsequenceNeighbors(wanted_both, long_both, Warping(window=0.1), n_neighbors=3)),
         Example(WindowDistances(line, np.arange(0, 2900, 300), both, 40)),
         Example(WindowKinds(line, 40)),
     ]
@@ -250,6 +255,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDMatrix(shapes, centers)),
         Example(ShapeletFeatures(dilated, candidates, rng.random(8))),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
+        Example(SpacedChannels.of(channels, None, 8, ChannelRule((1,)), exclusion=7, n_spaced=2)),
         Example(SpacedNeighbors(line, None, 8, 7, n_spaced=2)),
         Example(TimedJoin(line, None, 8, 2, n_neighbors=2, sides=True, seconds=1e9)),
         Example(SubsequenceMatches(wanted, candidates)),

@@ -19,7 +19,12 @@ def total(numbers):
 
 
 def normalized(points):
-    """z-normalise by the window's own mean and population deviation; constant gives zeros."""
+    """z-normalise by the window's own mean and population deviation; constant gives zeros.
+
+    Each channel by itself.
+    """
+    if np.ndim(points) == 2:
+        return np.array([normalized(channel) for channel in points])
     low, high = min(points), max(points)
     if high - low <= max(2.0**-40 * max(abs(low), abs(high)), 2.0**-500):
         return np.zeros(len(points))
@@ -45,8 +50,9 @@ def all_distances(query, series, **options):
     """List (distance, series, start) of all finite windows, best first."""
     found = []
     for number, points in enumerate(series):
-        for start in range(len(points) - len(query) + 1):
-            d = window_distance(query, points[start : start + len(query)], **options)
+        length = np.shape(query)[-1]
+        for start in range(np.shape(points)[-1] - length + 1):
+            d = window_distance(query, points[..., start : start + length], **options)
             if d < math.inf:
                 found.append((d, number, start))
     return sorted(found)
@@ -54,7 +60,7 @@ def all_distances(query, series, **options):
 
 def nearest_windows(query, series, n_neighbors, exclusion=None, **options):
     """Take the best match whose start is far enough from all taken before, again and again."""
-    exclusion = math.ceil(len(query) / 4) if exclusion is None else exclusion
+    exclusion = math.ceil(np.shape(query)[-1] / 4) if exclusion is None else exclusion
     taken = []
     for match in all_distances(query, series, **options):
         near = [m for m in taken if m[1] == match[1] and abs(m[2] - match[2]) <= exclusion]
@@ -69,7 +75,7 @@ class SubsequenceOracle:
     def subsequence_neighbors(self, reduction, tile, cancel):
         results = []
         for query in reduction.queries[tile.rows]:
-            piece = reduction.series.piece(tile.col, tile.col_stop + query.size - 1)
+            piece = reduction.series.piece(tile.col, tile.col_stop + query.shape[-1] - 1)
             options = {"normalize": reduction.normalize, **asdict(reduction.warping)}
             found = all_distances(query, [piece], **options)
             found = [match for match in found if match[0] <= reduction.radius]

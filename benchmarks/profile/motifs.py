@@ -142,6 +142,22 @@ class Channels:
         matrix_profile(self.x, window=128, engine=engine)
 
 
+class ChannelAnomalies:
+    """Scores of all windows of several channels."""
+
+    params = [ENGINES, [1, 3], [3_000, 10_000]]
+    param_names = ["engine", "n_neighbors", "n_timepoints"]
+
+    def setup(self, engine, n_neighbors, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(4 * n_timepoints).reshape(1, 4, n_timepoints)
+        self.model = DiscordDetector(128, n_neighbors=n_neighbors, dimensions=2, engine=engine)
+        self.model.fit(self.x[..., :2_000])
+
+    def time_fit(self, engine, n_neighbors, n_timepoints):
+        self.model.fit(self.x)
+
+
 class Anomalies:
     """Scores of all windows, by the nearest neighbour or by one that overlaps no nearer one."""
 

@@ -49,6 +49,23 @@ class ManyQueries:
         self.search.kneighbors(self.queries)
 
 
+class Channels:
+    """One query of three channels in a long series."""
+
+    params = [ENGINES, [0, 0.05, None]]
+    param_names = ["engine", "window"]
+
+    def setup(self, engine, window):
+        skip_unless_available(engine)
+        x = np.random.default_rng(0).normal(size=(1, 3, 50_000)).cumsum(axis=2)
+        self.queries = x[:, :, 20_000:20_128] + np.random.default_rng(1).normal(size=(1, 3, 128))
+        self.search = SubsequenceSearch(window=window, engine=engine).fit(x)
+        self.search.kneighbors(self.queries, 5)
+
+    def time_kneighbors(self, engine, window):
+        self.search.kneighbors(self.queries, 5)
+
+
 class Stream:
     """A hundred patterns in a stream that comes in pieces."""
 

@@ -31,7 +31,7 @@ WORK = {
     "metrics.silhouette_samples": ("DTWMatrix", "SBDMatrix"),
     "averages.dtw_barycenter": ("AlignmentSums", "SubgradientSteps"),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
-    "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
+    "DiscordDetector": ("Join", "ChannelJoin", "SpacedNeighbors", "WindowDistances"),
     "motifs.matrix_profile": ("Join", "ChannelJoin"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),

@@ -188,36 +188,47 @@ def check_univariate(
     return [points for (points,) in series]
 
 
-def check_more_points(points: ArrayLike, what: str, estimator: Any) -> np.ndarray:
+def check_more_points(
+    points: ArrayLike, what: str, estimator: Any, n_channels: int = 1
+) -> np.ndarray:
     """Check the points that follow a series, of which there may be none.
 
     Parameters
     ----------
-    points : array-like of shape (n_points,)
-        The points; NaN and infinities may be anywhere.
+    points : array-like of shape (n_points,) or (n_channels, n_points)
+        The points; NaN and infinities may be anywhere. Those of one channel are 1-D.
     what : str
         What they follow: "a stream".
     estimator : estimator
         It is named in messages.
+    n_channels : int, default 1
+        Channels of the series.
 
     Returns
     -------
-    ndarray of shape (n_points,), float64
+    ndarray of shape (n_channels, n_points), float64
         The points, on the host.
 
     Raises
     ------
     ValueError
-        If `points` is not 1-D, or a value is too large.
+        If `points` is not 1-D, or has not so many channels, or a value is too large.
     """
     more = as_host(points, "points")
     shape = np.shape(more)
-    if len(shape) != 1:
+    if n_channels == 1 and len(shape) != 1:
         advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
         raise ValueError(f"points has shape {shape}; what follows {what} is 1-D{advice}.")
-    if shape[0] == 0:
-        return np.empty(0)
-    return check_univariate([more], input_name="points", estimator=estimator)[0]
+    if n_channels > 1 and (len(shape) != 2 or shape[0] != n_channels):
+        advice = ": write points.T" if len(shape) == 2 and shape[1] == n_channels else ""
+        raise ValueError(
+            f"points has shape {shape}; what follows {what} of {n_channels} channels is "
+            f"(n_channels, n_points){advice}."
+        )
+    if shape[-1] == 0:
+        return np.empty((n_channels, 0))
+    row = more if n_channels == 1 else np.asarray(more)
+    return check_multivariate([row], input_name="points", estimator=estimator)[0]
 
 
 def check_multivariate(

@@ -89,6 +89,7 @@ from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.nearest import Nearest, least_of_rows
 from .families.profile.spaced import SpacedNeighbors
+from .families.profile.spaced_channels import SpacedChannels
 from .families.profile.timed import TimedJoin
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import (
@@ -171,6 +172,7 @@ __all__ = [
     "SoftDTWGradient",
     "SoftDTWMatrix",
     "SoftSlope",
+    "SpacedChannels",
     "SpacedNeighbors",
     "SplitCriterion",
     "SplitRules",

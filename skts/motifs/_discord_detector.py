@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -14,25 +15,30 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
-from .._validation import check_more_points, check_univariate
+from .._validation import check_more_points, check_multivariate, check_univariate
 from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
+    ChannelJoin,
+    ChannelRule,
     ConcatenatedSeries,
     Join,
     Reduction,
-    Series,
+    SpacedChannels,
     SpacedNeighbors,
     get_engine,
 )
+from ._channels import one_rule
 from ._growth import check_kept
-from ._motif_finder import _private, _window_lengths
+from ._motif_finder import _as_series, _private, _window_lengths
 from ._search import exclusion_of
 
 __all__ = ["DiscordDetector"]
 
 #: An exclusion that no two windows of a series are beyond.
 UNLIMITED = 2**62
+#: The channels of series, each on a line.
+Pools = tuple[ConcatenatedSeries, ...]
 
 
 class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
@@ -43,7 +49,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     its most unusual window does, and a time point as the windows that cover it. Scores are exact,
     and the same on every engine.
 
-    Training data may be the recording itself, in which the anomalies are, or normal data.
+    Training data may be the recording itself, in which the anomalies are, or normal data. Windows
+    of several channels are compared by the channels in which they are farthest from each other,
+    for each pair anew.
 
     Parameters
     ----------
@@ -65,8 +73,15 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         of further series are compared with all training data, and with earlier windows of their own
         series.
     normalize : bool, default True
-        Whether windows are z-normalised. Windows of fewer than 3 points never are: normalised, they
-        would say no more than up, down or flat. They are compared as they are.
+        Whether windows are z-normalised, each channel by itself. Windows of fewer than 3 points
+        never are: normalised, they would say no more than up, down or flat. They are compared as
+        they are.
+    dimensions : int or None, default None
+        Of several channels, how many count: the distance of two windows is the mean of their
+        distances in so many channels, those in which they are farthest. 1 finds what is unusual in
+        any channel. None is all.
+    include : array-like of int or None, default None
+        Channels that count for every pair.
     contamination : "auto" or float, default "auto"
         Which series `predict` calls outliers. A float is their share among the training series, in
         (0, 0.5]; equal scores at the limit are not told apart, and none of them is an outlier.
@@ -75,6 +90,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
+        Several channels are certified in any case.
     engine : str, default "auto"
         "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
         and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
@@ -102,7 +118,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the data given to `fit`, where they are all strings.
     n_channels_ : int
-        1.
+        Channels of the series.
     engine_ : str
         The engine that `fit` chose.
 
@@ -120,9 +136,10 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     the first of them: none of its windows is a neighbour of itself, and it has the scores that it
     had in `fit`. So ``fit(X).score_points(X)`` is about a recording that is compared with itself.
 
-    NaN and infinities may be anywhere: a window that holds one has no score and is no neighbour.
-    Distances of constant windows are those of `skts.motifs.matrix_profile`. A series without any
-    window that has a score counts as normal: its score is 0.
+    NaN and infinities may be anywhere: a window that holds one has no score and is no neighbour; of
+    several channels, it takes no part in that channel, and has no score where fewer channels are
+    left than count. Distances of constant windows are those of `skts.motifs.matrix_profile`. A
+    series without any window that has a score counts as normal: its score is 0.
 
     A single series is one row: ``fit(x.reshape(1, -1))``.
 
@@ -130,7 +147,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     ----------
     .. [1] Keogh, Lin, Fu. "HOT SAX: Efficiently Finding the Most Unusual Time Series Subsequence".
        ICDM 2005.
-    .. [2] Lu et al. "Matrix Profile XXIV: Scaling Time Series Anomaly Detection to Trillions of
+    .. [2] Yeh, Kavantzas, Keogh. "Matrix Profile VI: Meaningful Multidimensional Motif Discovery".
+       ICDM 2017.
+    .. [3] Lu et al. "Matrix Profile XXIV: Scaling Time Series Anomaly Detection to Trillions of
        Datapoints and Ultra-fast Arriving Data Streams". KDD 2022.
 
     Examples
@@ -162,6 +181,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         ],
         "side": [StrOptions({"both", "left"})],
         "normalize": ["boolean"],
+        "dimensions": [Interval(Integral, 1, None, closed="left"), None],
+        "include": ["array-like", None],
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
@@ -177,6 +198,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         exclusion: float | None = None,
         side: Literal["both", "left"] = "both",
         normalize: bool = True,
+        dimensions: int | None = None,
+        include: ArrayLike | None = None,
         contamination: float | Literal["auto"] = "auto",
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
@@ -188,6 +211,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         self.exclusion = exclusion
         self.side = side
         self.normalize = normalize
+        self.dimensions = dimensions
+        self.include = include
         self.contamination = contamination
         self.precision = precision
         self.engine = engine
@@ -200,8 +225,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series of one channel, of any lengths in a list. A single series is one row.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. A single series is one row.
         y : ignored
             There for pipelines.
 
@@ -213,13 +238,18 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a series is shorter than the window, or no window has `n_neighbors` neighbours.
+            If a series is shorter than the window, no window has `n_neighbors` neighbours, or
+            channels are asked for that there are not.
         """
         get_engine(self.engine)
-        series = check_univariate(X, estimator=self)
-        (length,) = _window_lengths(self.window, series)
+        series = check_multivariate(X, estimator=self)
+        n_channels, n_timepoints = series[0].shape
+        if n_timepoints == 1 < n_channels:
+            check_univariate(X, estimator=self)  # these are points of one channel
+        rule = replace(one_rule(self.dimensions, self.include, n_channels), worst=True)
+        (length,) = _window_lengths(self.window, [points for each in series for points in each])
         _refuse_short(series, length)
-        longest = max(points.size for points in series)
+        longest = max(each.shape[1] for each in series)
         exclusion = length - 1 if self.exclusion is None else self.exclusion
         exclusion = exclusion_of(exclusion, length, UNLIMITED)
         scoring = _Scoring(
@@ -229,20 +259,21 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             self.side == "left",
             bool(self.normalize) and length >= LEAST_NORMALIZED,
             self.precision,
+            rule,
         )
-        pool = _private(series, scoring.gap(series))
-        work = scoring.work(pool, None)
+        gap = scoring.gap(series)
+        pools = tuple(_private([each[c] for each in series], gap) for c in range(n_channels))
+        work = scoring.work(pools, None)
         engine = get_engine(self.engine, work)
-        scores = scoring.cut(self._run(work, engine), pool)
+        scores = scoring.cut(self._run(work, engine), pools)
         if all(np.isnan(one).all() for one in scores):
             raise ValueError(
                 f"There are no scores: no window of {length} points in the n_samples = "
                 f"{len(series)} series of X has {_many(scoring.n_neighbors)} that do not start "
                 f"within {scoring.exclusion} points of it or of each other."
             )
-        first = Series(series[0][np.newaxis, np.newaxis], np.array([series[0].size], np.int64))
-        self._remember_form(X, first)
-        self._scoring, self._pool = scoring, pool
+        self._remember_form(X, _as_series(series[0]))
+        self._scoring, self._pools = scoring, pools
         self._rows: dict[bytes, int] = {}
         first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]
         self.window_, self.exclusion_ = length, min(exclusion, longest)
@@ -256,8 +287,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than a window.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than a window; or a list of arrays.
 
         Returns
         -------
@@ -277,8 +308,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than a window.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than a window; or a list of arrays.
 
         Returns
         -------
@@ -297,8 +328,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than a window.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than a window; or a list of arrays.
 
         Returns
         -------
@@ -319,8 +350,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than a window.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than a window; or a list of arrays.
         aggregate : {"max", "mean"}, default "max"
             Whether the largest of these windows' scores counts, or their mean.
 
@@ -348,7 +379,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         series, scores = self._score_windows(X)
         length = self.window_
         found = [_cover(one, length, aggregate) for one in scores]
-        assert all(one.size == points.size for one, points in zip(found, series, strict=True))
+        assert all(one.size == each.shape[1] for one, each in zip(found, series, strict=True))
         return _as_rows(found)
 
     def update(self, points: ArrayLike, *, max_points: int | None = None) -> np.ndarray:
@@ -359,9 +390,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        points : array-like of shape (n_points,)
+        points : array-like of shape (n_points,) or (n_channels, n_points)
             Points that follow the last training series, any number of them, also none; NaN and
-            infinities may be anywhere.
+            infinities may be anywhere. Of several channels they are 2-D.
         max_points : int or None, default None
             Points of that series that are kept for the windows to come, at least one window; the
             oldest leave after the new windows have been scored. None keeps all.
@@ -375,8 +406,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `side` is "both", where later windows would change scores; if `points` is not 1-D, or
-            `max_points` is less than a window. The estimator stays as it was.
+            If `side` is "both", where later windows would change scores; if `points` does not have
+            the channels of the series, or `max_points` is less than a window. The estimator stays
+            as it was.
 
         Notes
         -----
@@ -411,31 +443,29 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
                 "update needs side='left': with side='both', points to come would change the "
                 "scores of windows before them."
             )
-        more = check_more_points(points, "a stream", self)
+        more = check_more_points(points, "a stream", self, self.n_channels_)
         check_kept(max_points, length)
         *others, last = self._series()
-        grown = np.concatenate([last, more])
+        grown = np.concatenate([last, more], axis=1)
         series, scores = [*others, grown], np.empty(0)
+        first = last.shape[1] - length + 1
         if more.size:
-            pool = ConcatenatedSeries.of(series, scoring.gap(series))
-            first = last.size - length + 1
-            work = scoring.work(pool, None, since=int(pool.starts[-1]) + first)
-            scores = scoring.cut(self._run(work), pool)[-1][first:]
-        dropped = 0 if max_points is None else max(0, grown.size - int(max_points))
-        series[-1] = grown[dropped:]
+            pools = _lay_out(series, scoring.gap(series))
+            work = scoring.work(pools, None, since=int(pools[0].starts[-1]) + first)
+            scores = scoring.cut(self._run(work), pools)[-1][first:]
+        dropped = 0 if max_points is None else max(0, grown.shape[1] - int(max_points))
+        series[-1] = grown[:, dropped:]
         known = [
-            self.window_scores_[row, : one.size - length + 1] for row, one in enumerate(others)
+            self.window_scores_[row, : one.shape[1] - length + 1] for row, one in enumerate(others)
         ]
-        known.append(
-            np.concatenate([self.window_scores_[-1, : last.size - length + 1], scores])[dropped:]
-        )
+        known.append(np.concatenate([self.window_scores_[-1, :first], scores])[dropped:])
         rows: dict[bytes, int] = {}
         for row, one in enumerate(series):
             rows.setdefault(_digest(one), row)
-        pool = ConcatenatedSeries.of(series, scoring.gap(series))
+        pools = _lay_out(series, scoring.gap(series))
         window_scores = _as_rows(known)
         # all at once: an update that is interrupted changes nothing
-        self._pool, self._rows, self.window_scores_ = pool, rows, window_scores
+        self._pools, self._rows, self.window_scores_ = pools, rows, window_scores
         return scores
 
     def __sklearn_tags__(self) -> Tags:
@@ -450,16 +480,16 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         """The series of X, and the scores of their windows."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = check_univariate(X, estimator=self, new=False)
-        self._compare_form(X, 1)
+        series = check_multivariate(X, estimator=self, new=False)
+        self._compare_form(X, *series[0].shape)
         scoring = self._scoring
         _refuse_short(series, scoring.length)
-        known = [self._find_row(points) for points in series]
-        new = [points for points, row in zip(series, known, strict=True) if row is None]
+        known = [self._find_row(each) for each in series]
+        new = [each for each, row in zip(series, known, strict=True) if row is None]
         fresh = iter(self._score_new(new) if new else [])
         scores = []
-        for points, row in zip(series, known, strict=True):
-            n_windows = points.size - scoring.length + 1
+        for each, row in zip(series, known, strict=True):
+            n_windows = each.shape[1] - scoring.length + 1
             scores.append(next(fresh) if row is None else self.window_scores_[row, :n_windows])
         return series, scores
 
@@ -467,31 +497,38 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         """Scores of the windows of series that are no training series."""
         scoring = self._scoring
         if not scoring.left:
-            pool = ConcatenatedSeries.of(series)
-            return scoring.cut(self._run(scoring.work(pool, self._pool)), pool)
+            pools = _lay_out(series, 1)
+            return scoring.cut(self._run(scoring.work(pools, self._pools)), pools)
         scores = []
         before = self._series()
-        for points in series:
-            pool = ConcatenatedSeries.of([*before, points], scoring.gap([*before, points]))
-            work = scoring.work(pool, None, since=int(pool.starts[-1]))
-            scores.append(scoring.cut(self._run(work), pool)[-1])
+        for each in series:
+            pools = _lay_out([*before, each], scoring.gap([*before, each]))
+            work = scoring.work(pools, None, since=int(pools[0].starts[-1]))
+            scores.append(scoring.cut(self._run(work), pools)[-1])
         return scores
 
     def _series(self) -> list[np.ndarray]:
-        """The training series."""
-        pool = self._pool
+        """The training series, each of shape (n_channels, n_timepoints)."""
+        pool = self._pools[0]
+        places = zip(pool.starts, pool.lengths, strict=True)
+        if len(self._pools) == 1:
+            return [pool.points[np.newaxis, start : start + length] for start, length in places]
         return [
-            pool.points[start : start + length]
-            for start, length in zip(pool.starts, pool.lengths, strict=True)
+            np.stack([line.points[start : start + length] for line in self._pools])
+            for start, length in places
         ]
 
-    def _find_row(self, points: np.ndarray) -> int | None:
+    def _find_row(self, series: np.ndarray) -> int | None:
         """Which training series this one is, if it is one."""
-        row = self._rows.get(_digest(points))
+        row = self._rows.get(_digest(series))
         if row is None:
             return None
-        start, length = self._pool.starts[row], self._pool.lengths[row]
-        same = np.array_equal(points, self._pool.points[start : start + length], equal_nan=True)
+        pool = self._pools[0]
+        start, stop = pool.starts[row], pool.starts[row] + pool.lengths[row]
+        same = all(
+            np.array_equal(points, line.points[start:stop], equal_nan=True)
+            for points, line in zip(series, self._pools, strict=True)
+        )
         return row if same else None
 
     def _choose_offset(self, scores: np.ndarray) -> float:
@@ -511,39 +548,39 @@ class _Scoring(NamedTuple):
     left: bool
     normalize: bool
     precision: str
+    rule: ChannelRule
 
     def gap(self, series: list[np.ndarray]) -> int:
         """Points between series, for windows of different ones to be farther apart."""
-        return self._within(max(points.size for points in series)) - self.length + 1
+        return self._within(max(each.shape[1] for each in series)) - self.length + 1
 
     def _within(self, longest: int) -> int:
         """The exclusion, as far as it matters: no two windows of a series are farther apart."""
         return min(self.exclusion, max(0, longest - 1))
 
-    def work(
-        self, a: ConcatenatedSeries, b: ConcatenatedSeries | None, since: int = 0
-    ) -> Reduction:
+    def work(self, a: Pools, b: Pools | None, since: int = 0) -> Reduction:
         """The work of finding the neighbours of all windows of a line."""
         options: dict[str, Any] = {
-            "exclusion": self._within(int((a if b is None else b).lengths.max())),
+            "exclusion": self._within(int((a if b is None else b)[0].lengths.max())),
             "normalize": self.normalize,
             "precision": self.precision,
             "since": since,
         }
-        if self.n_neighbors == 1:
-            if self.left and b is None:
-                n_windows = a.points.size - self.length + 1
-                # of later neighbours none
-                options |= {
-                    "sides": True,
-                    "needed": (np.zeros(n_windows), np.full(n_windows, np.inf)),
-                }
-            return Join(a, b, self.length, **options)
-        return SpacedNeighbors(
-            a, b, self.length, n_spaced=self.n_neighbors, left=self.left, **options
-        )
+        of_one: type[Join] = Join
+        of_several: type[ChannelJoin] = ChannelJoin
+        if self.n_neighbors > 1:
+            of_one, of_several = SpacedNeighbors, SpacedChannels
+            options |= {"n_spaced": self.n_neighbors, "left": self.left}
+        elif self.left:
+            n_windows = a[0].points.size - self.length + 1
+            # of later neighbours none
+            needed = np.zeros(n_windows), np.full(n_windows, np.inf)
+            options |= {"sides": True, "needed": needed}
+        if len(a) > 1:
+            return of_several.of(a, b, self.length, self.rule, **options)
+        return of_one(a[0], None if b is None else b[0], self.length, **options)
 
-    def cut(self, found: Any, pool: ConcatenatedSeries) -> list[np.ndarray]:
+    def cut(self, found: Any, pools: Pools) -> list[np.ndarray]:
         """Scores of the windows of each series, NaN where there is none."""
         if self.n_neighbors == 1 and self.left:
             found = found.left
@@ -551,8 +588,13 @@ class _Scoring(NamedTuple):
         last = np.where(np.isinf(last), np.nan, last)
         return [
             last[start : start + length - self.length + 1]
-            for start, length in zip(pool.starts, pool.lengths, strict=True)
+            for start, length in zip(pools[0].starts, pools[0].lengths, strict=True)
         ]
+
+
+def _lay_out(series: list[np.ndarray], gap: int) -> Pools:
+    """The channels of series of shape (n_channels, n_timepoints), each on a line."""
+    return tuple(ConcatenatedSeries.of(list(channel), gap) for channel in zip(*series, strict=True))
 
 
 def _many(k: int) -> str:
@@ -562,17 +604,17 @@ def _many(k: int) -> str:
 
 def _refuse_short(series: list[np.ndarray], length: int) -> None:
     """Refuse series that hold no window."""
-    for row, points in enumerate(series):
-        if points.size < length:
+    for row, each in enumerate(series):
+        if each.shape[1] < length:
             raise ValueError(
-                f"Series {row} of X has {points.size} time points; that is less than one window "
+                f"Series {row} of X has {each.shape[1]} time points; that is less than one window "
                 f"of {length}."
             )
 
 
-def _digest(points: np.ndarray) -> bytes:
+def _digest(series: np.ndarray) -> bytes:
     """A few bytes that are the same for equal series."""
-    plain = np.where(np.isnan(points), np.nan, points) + 0.0
+    plain = np.where(np.isnan(series), np.nan, series) + 0.0
     return hashlib.blake2b(plain.tobytes(), digest_size=16).digest()
 
 

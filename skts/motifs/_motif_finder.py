@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -28,9 +28,11 @@ from ..base import SeriesMixin
 from ..engines import (
     ChannelRule,
     ConcatenatedSeries,
+    Join,
     JoinFound,
     Reduction,
     Series,
+    TimedJoin,
     WindowDistances,
     get_engine,
 )
@@ -118,6 +120,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Reference windows of MK.
     random_state : int, RandomState or None, default None
         Draws the reference windows; the answer does not depend on it.
+    time_limit : float or None, default None
+        Seconds of `fit` after which no further part of the pairs is begun; the first part of each
+        length is computed in any case, and several lengths share the time. Then `share_` says how
+        many of the pairs were compared, profiles are upper bounds, and motifs and discords are
+        those of the pairs that were compared. None compares all pairs. For series of one channel,
+        and not for MK.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
@@ -156,6 +164,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Where the neighbours start in their series, -1 where there is none.
     profile_series_ : ndarray of shape (n_samples, n_windows), int64
         In which series the neighbours lie, -1 where there is none.
+    share_ : float or list of float
+        Share of the admissible pairs that were compared: 1.0, unless a `time_limit` came before. A
+        list where several lengths were given. Missing after ``algorithm="mk"``.
     left_profile_, right_profile_ : SeriesProfile
         `distances`, `indices` and `series` of the nearest neighbours among earlier windows, and
         among later ones. All windows of a series are earlier than those of the next. Only with
@@ -245,6 +256,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": N_JOBS,
@@ -272,6 +284,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         algorithm: Literal["auto", "profile", "mk"] = "auto",
         n_references: int = 10,
         random_state: int | np.random.RandomState | None = None,
+        time_limit: float | None = None,
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -292,6 +305,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.algorithm = algorithm
         self.n_references = n_references
         self.random_state = random_state
+        self.time_limit = time_limit
         self.precision = precision
         self.engine = engine
         self.n_jobs = n_jobs
@@ -318,7 +332,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ------
         ValueError
             If there is no pair of windows, a window is longer than every series, options
-            contradict each other, or channels are asked for that there are not.
+            contradict each other, or channels are asked for that there are not; if no pair was
+            found within the `time_limit`.
         """
         get_engine(self.engine)
         if self.algorithm == "mk" and (self.n_discords > 0 or self.left_right):
@@ -332,6 +347,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             check_univariate(X, estimator=self)  # these are points of one channel
         if n_channels > 1 and self.algorithm == "mk":
             raise ValueError("algorithm='mk' is for series of one channel.")
+        self._check_limit(n_channels)
         rule = one_rule(self.dimensions, self.include, n_channels)
         lengths = _window_lengths(self.window, [points for each in series for points in each])
         gap = self._gap(lengths, [each[0] for each in series])
@@ -341,9 +357,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         compute = self._computer(engine)
         profiles = None
         if self.algorithm != "mk":
-            profiles = [compute(each.join(sides=bool(self.left_right))) for each in windows]
+            joins = [each.join(sides=bool(self.left_right)) for each in windows]
+            profiles = [compute(join) for join in self._limited(joins)]
         motifs, discords, rates = self._find(windows, profiles, compute)
         if not motifs:
+            if profiles is not None and min(each.share for each in profiles) < 1:
+                raise ValueError(
+                    f"time_limit={self.time_limit}: no motif was found among the pairs that were "
+                    "compared in this time."
+                )
             raise_no_pair("motif", windows[0], len(series))
         self._remember_form(X, _as_series(series[0]))
         self._rule = rule
@@ -360,7 +382,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         The result is that of a new `fit` on all points that are kept, with the same window lengths.
         If the last series grows, the profile of its earlier points is not computed again. Only for
-        series of one channel.
+        series of one channel, all of whose pairs were compared; `time_limit` does not count here.
 
         Parameters
         ----------
@@ -381,9 +403,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If the series have several channels, `points` is not 1-D, there is no such series, or
-            `max_points` is less than a window; if no pair of windows is left. The estimator stays
-            as it was.
+            If the series have several channels, or a `time_limit` came before all pairs were
+            compared; if `points` is not 1-D, there is no such series, or `max_points` is less than
+            a window; if no pair of windows is left. The estimator stays as it was.
 
         Notes
         -----
@@ -415,7 +437,13 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(
                 f"update is for series of one channel; these have {self.n_channels_}: use fit."
             )
-        more = check_more_points(points, "one series", self)
+        share = np.min(getattr(self, "share_", 1.0))
+        if share < 1:
+            raise ValueError(
+                "update needs the profile of all pairs, but a time_limit left share_ = "
+                f"{share:.3g} of them: use fit."
+            )
+        (more,) = check_more_points(points, "one series", self)
         (pool,) = self._pools
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
@@ -575,6 +603,27 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return windows
         return [ChannelWindows(pools, each, rule) for each in windows]
 
+    def _check_limit(self, n_channels: int) -> None:
+        """Refuse a limit of time where there is none."""
+        if self.time_limit is None:
+            return
+        if self.algorithm == "mk":
+            raise ValueError(
+                f"time_limit={self.time_limit} is for profiles; algorithm='mk' computes none."
+            )
+        if n_channels > 1:
+            raise ValueError(f"time_limit={self.time_limit}: a limit is for series of one channel.")
+
+    def _limited(self, joins: list[Any]) -> Iterator[Join]:
+        """Joins that end in time: each has what those before it left of their parts."""
+        begin = None
+        for number, join in enumerate(joins, 1):
+            if self.time_limit is not None:
+                timed = TimedJoin.of(join, self.time_limit * number / len(joins))
+                begin = timed.begin if begin is None else begin
+                join = replace(timed, begin=begin)
+            yield join
+
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
         return partial(self._run, engine=engine)
 
@@ -644,6 +693,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         both = spread(profiles)
         whole = both if several else both[0]
         columns = list(zip(*both, strict=True)) if several else whole
+        shares = [float(one.share) for one in profiles]
+        self.share_ = shares if several else shares[0]
         self.profile_, self.profile_index_, self.profile_series_ = (
             list(column) if several else column for column in columns
         )
@@ -681,6 +732,7 @@ _FOUND = (
     "profile_series_",
     "left_profile_",
     "right_profile_",
+    "share_",
     "pruning_rate_",
 )
 

@@ -268,13 +268,16 @@ class ProfileSearch(PairSearch):
     compute : callable
         Runs a reduction.
     profile : JoinFound
-        The profile of all windows.
+        The profile of all windows. Of one that a limit of time cut short, the pairs count that were
+        compared, and windows that lose their neighbour are measured as long as that takes no longer
+        than a profile would.
     """
 
     def __init__(
         self, windows: WindowSet, compute: Callable[[Reduction], Any], profile: JoinFound
     ) -> None:
         super().__init__(windows, compute)
+        self._is_whole = profile.share == 1
         self._take(profile)
 
     def _take(self, profile: JoinFound) -> None:
@@ -293,6 +296,9 @@ class ProfileSearch(PairSearch):
                 break
             if not self.masked[neighbor]:
                 return _Pair(distance, min(best, neighbor), max(best, neighbor))
+            if measured * windows.length > REPROFILE * n and not self._is_whole:
+                self._bound[self.masked[self._neighbor]] = np.inf
+                continue
             if measured * windows.length > REPROFILE * n:
                 self._take(self._compute(windows.join(excluded=self.masked.copy())))
                 continue
@@ -341,7 +347,7 @@ class EitherSearch(ProfileSearch):
         random_state: np.random.RandomState,
     ) -> None:
         PairSearch.__init__(self, windows, compute, n_references, random_state)
-        self._profiled = False
+        self._profiled, self._is_whole = False, True
 
     def best_pair(self) -> _Pair | None:
         """The nearest admissible pair; None where there is none."""

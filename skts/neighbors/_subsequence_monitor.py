@@ -270,7 +270,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        more = check_more_points(points, "a stream", self)
+        (more,) = check_more_points(points, "a stream", self)
         if not isinstance(final, bool):
             raise TypeError(f"final={final!r} is neither True nor False.")
         line, n_new = np.concatenate([self._recent, more]), more.size

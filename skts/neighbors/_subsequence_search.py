@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from .._validation import check_series, check_univariate
+from .._validation import check_multivariate, check_series, check_univariate
 from ..base import SeriesMixin
 from ..engines import (
     LongSeries,
@@ -32,8 +32,9 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     """Find where a query occurs in long series: the windows that are nearest to it.
 
     Every window of the query's length takes part, z-normalised by its own mean and deviation, so
-    that neither level nor scale of the recording matters. Answers are exact, and the same on
-    every engine.
+    that neither level nor scale of the recording matters. Queries and series of several channels
+    are compared in all of them, along one warping path. Answers are exact, and the same on every
+    engine.
 
     Parameters
     ----------
@@ -41,15 +42,16 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         How a window and the query are compared: "dtw" adds the costs along a warping path,
         "dog_keeper" takes the largest of them, "euclidean" compares point by point.
     cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points under warping. The distance is the square root of the
-        accumulated squared costs, or the accumulated absolute costs.
+        Cost of matching two points under warping, summed over channels. The distance is the square
+        root of the accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence (which is that of the query): the largest
         distance in time between two matched points. An int counts points; a float is a fraction of
         the query, rounded up. 0 allows no warping; None sets no limit. Not for
         ``metric="euclidean"``.
     normalize : bool, default True
-        Whether each window, and the query, is z-normalised (population deviation).
+        Whether each window, and the query, is z-normalised (population deviation), each channel by
+        itself.
     exclusion : int, float or None, default None
         Matches of one series that `kneighbors` returns start more than this many points apart; a
         float is a fraction of the query, rounded up, and None means a quarter.
@@ -73,7 +75,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the data given to `fit`, where they are all strings.
     n_channels_ : int
-        1.
+        Channels of the series.
     n_samples_fit_ : int
         Number of series.
     engine_ : str
@@ -86,9 +88,9 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
     Notes
     -----
-    A window that holds NaN or infinity matches nothing: gaps of a recording are best left as NaN. A
-    window or query is constant when its range is at most 2^-40 of its largest magnitude, or at most
-    2^-500, and normalises to zeros.
+    A window that holds NaN or infinity, in any channel, matches nothing: gaps of a recording are
+    best left as NaN. A window or query is constant when its range is at most 2^-40 of its largest
+    magnitude, or at most 2^-500, and normalises to zeros; so does a channel of them.
 
     A single series is one row: ``fit(x.reshape(1, -1))``. A `numpy.memmap` of float64, alone or in
     a list, is not copied but read piece by piece: its file must not change while the estimator is
@@ -165,8 +167,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series of one channel, of any lengths in a list; NaN and infinities may be anywhere.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. NaN and infinities may be anywhere.
         y : ignored
             There for pipelines.
 
@@ -178,13 +180,18 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a series has several channels, or options contradict each other.
+            If series have different numbers of channels, or options contradict each other.
         """
         get_engine(self.engine)
         self._warping()
-        given = check_univariate(X, estimator=self)
-        series = LongSeries(tuple(_private(points) for points in given))
-        shortest = np.zeros(min(8, max(len(points) for points in given)))
+        given = check_multivariate(X, estimator=self)
+        n_channels, n_timepoints = given[0].shape
+        if n_timepoints == 1 < n_channels:
+            check_univariate(X, estimator=self)  # these are points of one channel
+        series = LongSeries(tuple(_private(each) for each in given))
+        shortest = np.zeros((n_channels, min(8, max(each.shape[1] for each in given))))
+        if n_channels == 1:
+            shortest = shortest[0]
         engine = get_engine(self.engine, self._search((shortest,), series))
         self._remember_form(X, _as_series(given[0]))
         self._series = series
@@ -226,8 +233,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
         Parameters
         ----------
-        Q : array-like of shape (n_queries, n_points), or list of array-like
-            Queries of any lengths, one a row; NaN at the end is padding.
+        Q : array-like of shape (n_queries, n_points) or (n_queries, n_channels, n_points)
+            Queries, NaN at the end is padding; or a list of arrays of any lengths.
         n_neighbors : int, default 1
             How many matches.
         return_distance : bool, default True
@@ -243,7 +250,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a query is longer than every series, or holds NaN or infinity.
+            If a query is longer than every series, holds NaN or infinity, or does not have the
+            channels of the series.
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
@@ -287,8 +295,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
         Parameters
         ----------
-        Q : array-like of shape (n_queries, n_points), or list of array-like
-            Queries of any lengths, one a row; NaN at the end is padding.
+        Q : array-like of shape (n_queries, n_points) or (n_queries, n_channels, n_points)
+            Queries, NaN at the end is padding; or a list of arrays of any lengths.
         radius : float
             Largest distance of a match (itself a distance, no factor).
         return_distance : bool, default True
@@ -305,7 +313,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `radius` is negative, a query is longer than every series, or holds NaN or infinity.
+            If `radius` is negative, a query is longer than every series, holds NaN or infinity, or
+            does not have the channels of the series.
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
@@ -331,10 +340,12 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         return _search_warping(self.metric, self.cost, self.window)
 
     def _validate_queries(self, Q: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, ...]:
-        """Queries of one channel without padding, none longer than all series."""
+        """Queries without padding, none longer than all series."""
         series = check_series(Q, input_name="Q", estimator=self)
-        _refuse_channels(self, series, "queries", "Q")
-        longest = max(points.size for points in self._series.parts)
+        if series.n_channels != self.n_channels_:
+            name, channels = type(self).__name__, _count(self.n_channels_)
+            raise ValueError(f"{name} takes queries of {channels}; Q has {series.n_channels}.")
+        longest = max(each.shape[-1] for each in self._series.parts)
         too_long = np.flatnonzero(series.lengths > longest)
         if too_long.size:
             raise ValueError(
@@ -354,7 +365,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         # no two windows are farther apart, and there are no more of them
         exclusion = self.exclusion
         if exclusion is not None:
-            exclusion = min(exclusion, max(points.size for points in series.parts))
+            exclusion = min(exclusion, max(each.shape[-1] for each in series.parts))
         if n_neighbors is not None:
             n_neighbors = min(n_neighbors, series.n_points)
         return SubsequenceNeighbors(
@@ -389,19 +400,29 @@ def _refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> No
         )
 
 
+def _count(n_channels: int) -> str:
+    """So many channels."""
+    return "one channel" if n_channels == 1 else f"{n_channels} channels"
+
+
 def _without_padding(series: Series) -> tuple[np.ndarray, ...]:
-    """Series of one channel, each an array of its own length."""
+    """Series, each an array of its own length; 1-D where they have one channel."""
+    at: Any = 0 if series.n_channels == 1 else slice(None)
     return tuple(
-        np.ascontiguousarray(values[0, :length])
+        np.ascontiguousarray(values[at, ..., :length])
         for values, length in zip(series.values, series.lengths.tolist(), strict=True)
     )
 
 
 def _as_series(points: np.ndarray) -> Series:
-    """One series as the validator's form."""
-    return Series(points.reshape(1, 1, -1), np.array([points.size]))
+    """One series, of shape (n_channels, n_timepoints), as the validator's form."""
+    return Series(points[np.newaxis], np.array([points.shape[1]]))
 
 
 def _private(points: np.ndarray) -> np.ndarray:
-    """A copy of our own that cannot be written to; a memory map is kept by reference."""
-    return _as_series(points).freeze().values[0, 0]
+    """A copy of our own that cannot be written to; a memory map is kept by reference.
+
+    One channel becomes 1-D.
+    """
+    values = _as_series(points).freeze().values[0]
+    return values[0] if len(values) == 1 else values

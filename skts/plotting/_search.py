@@ -108,9 +108,14 @@ class SearchDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If there is no such series, or `axes` are not as many as there are panels.
+            If there is no such series, series have several channels, or `axes` are not as many as
+            there are panels.
         """
         check_fitted(estimator, SubsequenceSearch)
+        if estimator.n_channels_ > 1:
+            raise ValueError(
+                f"SearchDisplay draws series of one channel; these have {estimator.n_channels_}."
+            )
         every = estimator._series.parts
         if not 0 <= series < len(every):
             raise ValueError(f"series={series} is not among the {len(every)} of the estimator.")

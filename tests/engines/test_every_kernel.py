@@ -183,6 +183,10 @@ def channels(engine):
         yield matrix_profile(x, window=8, engine=engine)
         yield matrix_profile(x, window=8, counting="farthest", include=[1], engine=engine)
         yield matrix_profile(x[:, :30], x[:, 30:], window=8, normalize=False, engine=engine)
+        yield (
+            SubsequenceSearch(engine=engine).fit([x]).kneighbors(x[:1, np.newaxis, :9].repeat(3, 1))
+        )
+        yield DiscordDetector(8, n_neighbors=2, dimensions=1, engine=engine).fit([x]).window_scores_
         yield matrix_profile(walks(17, 40), window=8, engine=engine)
 
 

@@ -10,7 +10,15 @@ from .case import Case
 from .draw import Draw
 from .recipes_motifs import Line
 
-__all__ = ["can_count", "draw_channels", "draw_counting", "each_line", "mean_line", "of_channels"]
+__all__ = [
+    "can_count",
+    "draw_channels",
+    "draw_counting",
+    "each_line",
+    "mean_line",
+    "mean_of_channels",
+    "of_channels",
+]
 
 
 def draw_channels(d: Draw, shapes: list[int], n_channels: int) -> list[np.ndarray]:
@@ -62,12 +70,26 @@ def each_line(series: list[np.ndarray], length: int, options: dict[str, Any]) ->
 
 def mean_line(each: list[Line], number: int, options: dict[str, Any], *, worst: bool) -> Line:
     """The windows with mean distances over the channels that count."""
-    distances = np.stack([line.distances for line in each])
-    slack = np.where(np.isfinite(distances), np.stack([line.slack for line in each]), 0.0)
-    include = options["include"] or []
-    others = distances[[channel for channel in range(len(each)) if channel not in include]]
+    distances, slack = (
+        np.stack([getattr(line, name) for line in each]) for name in ("distances", "slack")
+    )
+    means, loose = mean_of_channels(distances, slack, number, options["include"], worst=worst)
+    return each[0]._replace(distances=means, slack=loose)
+
+
+def mean_of_channels(
+    distances: np.ndarray,
+    slack: np.ndarray,
+    number: int,
+    include: list[int] | None,
+    *,
+    worst: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean distances over the channels that count, and their slack; channels come first."""
+    slack = np.where(np.isfinite(distances), slack, 0.0)
+    include = include or []
+    others = distances[[channel for channel in range(len(distances)) if channel not in include]]
     keys = np.where(np.isinf(others), np.inf, -others if worst else others)
     others = np.take_along_axis(others, np.argsort(keys, axis=0, kind="stable"), axis=0)
     counted = np.concatenate([distances[sorted(include)], others])[:number]
-    loose = np.sort(slack, axis=0)[::-1][:number].mean(axis=0)
-    return each[0]._replace(distances=counted.mean(axis=0), slack=loose)
+    return counted.mean(axis=0), np.sort(slack, axis=0)[::-1][:number].mean(axis=0)

@@ -337,9 +337,8 @@ def pair_distances(a: Windows, b: Windows, normalize: bool) -> tuple[np.ndarray,
 @njit(cache=True, nogil=True)
 def _match(query, windows, radius, squared, largest):
     found = np.empty(windows.shape[0])
-    one = query.reshape(1, -1)
     for k in range(windows.shape[0]):
-        D = _table(one, windows[k].copy().reshape(1, -1), radius, squared, largest, False, False)
+        D = _table(query, windows[k], radius, squared, largest, False, False)
         found[k] = D[-1, -1]
     return found
 
@@ -351,34 +350,39 @@ def match_rows(
 
     With `single` as far as those found in float32 may be: the bounds of float64 with its unit, and
     the rounding of the points themselves.
-    Infinite where a window is not finite; constant ones normalise to zeros.
+    Infinite where a window is not finite; constant ones normalise to zeros. Series of several
+    channels are 2-D; each channel is normalised by itself.
     """
-    length = len(query)
+    query, line = np.atleast_2d(query), np.atleast_2d(line)
+    length = query.shape[1]
     power = plane([query, line[np.isfinite(line)]])
-    one, other = Windows.of(query, length, power), Windows.of(line, length, power)
+    asked, others = ([Windows.of(x, length, power) for x in side] for side in (query, line))
     squared = warp.cost == "squared"
     found = _match(
-        np.ascontiguousarray(one.values(normalize)[0]),
-        np.ascontiguousarray(other.values(normalize)),
+        np.stack([one.values(normalize)[0] for one in asked]),
+        np.stack([other.values(normalize) for other in others], axis=1),
         band(warp.window, length, length),
         squared,
         warp.metric == "dog_keeper",
     )
     found = np.sqrt(found) if squared else found
-    slack = 8 * length * EPS * found
+    slack = 8 * length * len(query) * EPS * found
+    finite = np.all([other.finite for other in others], axis=0)
     steps = 1 if warp.metric == "dog_keeper" else 2 * length - 1
     each = math.sqrt(steps) if squared else steps
     if normalize:
-        slack = slack + each * (other.slack + one.slack[0])
+        for one, other in zip(asked, others, strict=True):
+            slack = slack + each * (other.slack + one.slack[0])
     elif single:
         # points are rounded where the series is as loud as anywhere
-        loudest = np.abs(other.raw[other.finite]).max(initial=0.0)
-        slack = slack + each * EPS * (loudest + np.abs(one.raw).max())
+        for one, other in zip(asked, others, strict=True):
+            loudest = np.abs(other.raw[other.finite]).max(initial=0.0)
+            slack = slack + each * EPS * (loudest + np.abs(one.raw).max())
     if single:
         slack = slack * (2 * SINGLE / EPS)
     if not normalize:
         found, slack = np.ldexp(found, power), np.ldexp(slack, power)
-    return np.where(other.finite, found, np.inf), slack
+    return np.where(finite, found, np.inf), slack
 
 
 # -- shapes

@@ -9,13 +9,34 @@ import numpy as np
 
 from . import oracle
 from .case import Case, Sample
+from .channel_lines import can_count, draw_channels, draw_counting, mean_of_channels
 from .compare import check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, scaled
 from .recipes_motifs import PRECISIONS, _Windowed
 
+#: Channels of a series.
+DEPTHS = (1, 2, 3, 6)
 #: Choices among neighbours that rounding leaves open, before a window is let go.
 MOST_CHOICES = 200
+
+
+def size(x: np.ndarray) -> int:
+    """Points of a series of one channel or several."""
+    return x.shape[-1]
+
+
+def pairs_of_channels(
+    x: np.ndarray, others: list[np.ndarray], length: int, options: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `pairs_of`, of one channel or several, by the options of the estimator."""
+    normalize = options["normalize"] and length > 2
+    if x.ndim == 1:
+        return pairs_of(x, others, length, normalize)
+    each = [pairs_of(x[c], [one[c] for one in others], length, normalize) for c in range(len(x))]
+    distances, slack = (np.stack(part) for part in zip(*each, strict=True))
+    number = options["dimensions"] or len(x)
+    return mean_of_channels(distances, slack, number, options["include"], worst=True)
 
 
 def pairs_of(
@@ -91,6 +112,8 @@ class Detector(_Windowed):
             ),
             "side": d.pick("side", ("both", "left"), (2, 1)),
             "normalize": d.pick("normalize", (True, False), (3, 1)),
+            "dimensions": None,
+            "include": None,
             "contamination": d.pick("contamination", ("auto", 0.1, 0.5)),
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
             "score_points.aggregate": d.pick("score_points.aggregate", ("max", "mean")),
@@ -102,33 +125,49 @@ class Detector(_Windowed):
             options["window"] = round(float(d.rng.uniform(0.05, 0.5)), 3)
         elif how == "auto":
             options["window"] = "auto"
-        X = d.form(series[:count], label=" X")
-        return Case(
-            self.name,
-            {"X": X, "Q": Sample(tuple(series[count:]))},
-            options,
-            relation=self.draw_relation(d),
-        )
+        relation, depth = self.draw_relation(d), d.pick("channels", DEPTHS, (8, 2, 2, 1))
+        if depth > 1:
+            # several channels take the time of several cases
+            lengths = [max(2, n // 2) for n in lengths]
+            options["window"] = min(*lengths, *lengths, length) if how == "points" else "auto"
+            options |= draw_counting(d, depth, several=False)
+            later = [d.size(max(2, length), 25) for _ in range(2)]
+            series = draw_channels(d, [*lengths, *later], depth)
+            relation = relation if relation in ("alone", "update") else None
+        data = {"X": d.form(series[:count], label=" X"), "Q": Sample(tuple(series[count:]))}
+        return Case(self.name, data, options, relation=relation)
 
     def possible(self, case: Case) -> bool:
         window = case.options["window"]
         lengths = np.concatenate([one.lengths for one in case.data.values()])
-        return Recipe.possible(self, case) and lengths.min() >= (
-            window if isinstance(window, int) else 1
+        deep = case.data["X"].n_channels > 1
+        return (
+            Recipe.possible(self, case)
+            and lengths.min() >= (window if isinstance(window, int) else 1)
+            and can_count(case)
+            and not (deep and case.relation not in (None, "alone", "update"))
         )
 
     def lines(self, case: Case) -> list[np.ndarray]:
         """The series that `fit` sees: padding with NaN is a gap here."""
         X = case.data["X"]
-        if X.form != "padded":
-            return X.lines
-        width = X.lengths.max()
-        return [np.concatenate([x, np.full(width - len(x), np.nan)]) for x in X.lines]
+        width = X.lengths.max() if X.form == "padded" else 0
+        missing = [(0, max(0, width - one.shape[1])) for one in X.series]
+        padded = [
+            np.pad(one, ((0, 0), more), constant_values=np.nan) if more[1] else one
+            for one, more in zip(X.series, missing, strict=True)
+        ]
+        return padded if X.n_channels > 1 else [one[0] for one in padded]
+
+    def asked(self, case: Case) -> list[np.ndarray]:
+        """Further series."""
+        Q = case.data["Q"]
+        return list(Q.series) if Q.n_channels > 1 else Q.lines
 
     def call(self, case: Case, how: How) -> dict:
         options = {k: v for k, v in case.given().items() if "." not in k}
         model = self.target(**options, **how.options(self.target))
-        X, Q = case.data["X"].give(), case.data["Q"]
+        X = case.data["X"].give()
         try:
             model.fit(X)
         except ValueError as error:
@@ -141,7 +180,7 @@ class Detector(_Windowed):
             "offset": np.array(model.offset_),
         }
         aggregate = case.options["score_points.aggregate"]
-        fitting = [x for x in Q.lines if len(x) >= model.window_]
+        fitting = [x for x in self.asked(case) if size(x) >= model.window_]
         for name, asked in (("X", X), ("Q", fitting)):
             if len(asked):
                 found[f"{name} samples"] = model.score_samples(asked)
@@ -152,7 +191,7 @@ class Detector(_Windowed):
         return found
 
     def refuses(self, case: Case) -> bool:
-        window, shortest = case.options["window"], min(len(x) for x in self.lines(case))
+        window, shortest = case.options["window"], min(map(size, self.lines(case)))
         return isinstance(window, int) and shortest < window
 
     def check(self, case: Case, found: dict) -> None:
@@ -169,14 +208,14 @@ class Detector(_Windowed):
             same("window_", length, self._length(options["window"], X))
         for row, x in enumerate(X):
             scores = found["window_scores"][row]
-            n_windows = len(x) - length + 1
+            n_windows = size(x) - length + 1
             check(np.isnan(scores[n_windows:]).all(), "window_scores_: beyond a series")
             self._check_scores(scores[:n_windows], self._possible(case, x, X, row, length))
         # equal series are taken for the first of them
         same_as = [
             next(k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)) for x in X
         ]
-        own = [found["window_scores"][k][: len(X[k]) - length + 1] for k in same_as]
+        own = [found["window_scores"][k][: size(X[k]) - length + 1] for k in same_as]
         self._check_answers("X", found, X, own, case)
         contamination = options["contamination"]
         if contamination == "auto":
@@ -186,14 +225,14 @@ class Detector(_Windowed):
             wanted = np.percentile(found["X samples"], 100 * contamination)
         same("offset_", found["offset"], np.array(wanted))
         same("fit_predict", found["fit_predict"], found["X labels"])
-        Q = [x for x in case.data["Q"].lines if len(x) >= length]
+        Q = [x for x in self.asked(case) if size(x) >= length]
         self._check_new(Q, X, length, found, case)
 
     @staticmethod
     def _length(window: float, X: list[np.ndarray]) -> int:
         if isinstance(window, int):
             return window
-        return max(1, math.ceil(window * min(map(len, X)) - 1e-9))
+        return max(1, math.ceil(window * min(map(size, X)) - 1e-9))
 
     def _check_new(self, Q: list, X: list, length: int, found: dict, case: Case) -> None:
         """Series that come later: only their points say what their windows score."""
@@ -202,10 +241,10 @@ class Detector(_Windowed):
         left = case.options["side"] == "left"
         for row, x in enumerate(Q):
             points = found["Q points"][row]
-            check(np.isnan(points[len(x) :]).all(), "score_points: beyond a series")
+            check(np.isnan(points[size(x) :]).all(), "score_points: beyond a series")
             equal = [k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)]
             if equal:
-                same("an equal series", points[: len(x)], found["X points"][equal[0]][: len(x)])
+                same("an equal series", points[: size(x)], found["X points"][equal[0]][: size(x)])
                 continue
             others = [*X, x] if left else X
             own = len(X) if left else None
@@ -220,10 +259,10 @@ class Detector(_Windowed):
             if not sure.all():
                 continue  # which of several neighbours counts is open
             wanted = self._points(low, length, case)
-            slack = np.full(len(x), loose.max(initial=0.0))
-            same("score_points: gaps", np.isnan(points[: len(x)]), np.isnan(wanted))
+            slack = np.full(size(x), loose.max(initial=0.0))
+            same("score_points: gaps", np.isnan(points[: size(x)]), np.isnan(wanted))
             there = ~np.isnan(wanted)
-            close("score_points", points[: len(x)][there], wanted[there], slack[there])
+            close("score_points", points[: size(x)][there], wanted[there], slack[there])
             best = np.nanmax(low) if there.any() else 0.0
             close("score_samples", found["Q samples"][row], -best, loose.max(initial=0.0))
         same("decision_function", found["Q decisions"], found["Q samples"] - found["offset"])
@@ -236,11 +275,11 @@ class Detector(_Windowed):
         largest = [0.0 if np.isnan(one).all() else -np.nanmax(one) for one in scores]
         same("score_samples", np.abs(found[f"{name} samples"]), np.abs(np.array(largest)))
         for row, (x, one) in enumerate(zip(series, scores, strict=True)):
-            wanted = self._points(one, len(x) - len(one) + 1, case)
+            wanted = self._points(one, size(x) - len(one) + 1, case)
             points = found[f"{name} points"][row]
-            same("score_points: gaps", np.isnan(points[: len(x)]), np.isnan(wanted))
+            same("score_points: gaps", np.isnan(points[: size(x)]), np.isnan(wanted))
             there = ~np.isnan(wanted)
-            close("score_points", points[: len(x)][there], wanted[there], 0.0, 1e-12)
+            close("score_points", points[: size(x)][there], wanted[there], 0.0, 1e-12)
         samples, decisions = found[f"{name} samples"], found[f"{name} decisions"]
         same("decision_function", decisions, samples - found["offset"])
         same("predict", found[f"{name} labels"], np.where(decisions < 0, -1, 1))
@@ -267,10 +306,10 @@ class Detector(_Windowed):
         exclusion = length - 1 if exclusion is None else exclusion
         if isinstance(exclusion, float):
             exclusion = math.ceil(exclusion * length - 1e-9)
-        counts = [len(one) - length + 1 for one in others]
+        counts = [size(one) - length + 1 for one in others]
         series = np.repeat(np.arange(len(others)), counts)
         start = np.concatenate([np.arange(count) for count in counts])
-        distances, slack = pairs_of(x, others, length, options["normalize"] and length > 2)
+        distances, slack = pairs_of_channels(x, others, length, options)
         apart = np.abs(start[:, None] - start[None])
         near = (series[:, None] == series[None]) & (apart <= exclusion)
         possible = []
@@ -318,8 +357,8 @@ class Detector(_Windowed):
         if "no scores" in found or options["side"] != "left" or options["window"] == "auto":
             return
         length = self._length(options["window"], lines)
-        before = [*lines[:-1], lines[-1][: len(lines[-1]) - points]]
-        if options["window"] != length or len(before[-1]) < length:
+        before = [*lines[:-1], lines[-1][..., : size(lines[-1]) - points]]
+        if options["window"] != length or size(before[-1]) < length:
             return
         given = {k: v for k, v in case.given().items() if "." not in k}
         model = self.target(engine="numba", **given)
@@ -330,26 +369,26 @@ class Detector(_Windowed):
                 return
             raise
         # an exclusion of more than the longest training series is one without an end
-        longest = max(map(len, before))
-        if model.exclusion_ == longest < max(map(len, lines)):
+        longest = max(map(size, before))
+        if model.exclusion_ == longest < max(map(size, lines)):
             return
-        more = lines[-1][len(before[-1]) :]
+        more = lines[-1][..., size(before[-1]) :]
         if kept is None:
-            parts = np.split(more, sorted({min(1, points), points // 2}))
+            parts = np.split(more, sorted({min(1, points), points // 2}), axis=-1)
             scores = np.concatenate([model.update(part) for part in parts])
             same("update: window_scores_", model.window_scores_, found["window_scores"])
-            count = len(lines[-1]) - length + 1
+            count = size(lines[-1]) - length + 1
             same("update", scores, found["window_scores"][-1, count - points : count])
             return
         line, kept = before[-1], max(kept, length)
-        for part in np.split(more, [points // 3]):
-            line = np.concatenate([line, part])
+        for part in np.split(more, [points // 3], axis=-1):
+            line = np.concatenate([line, part], axis=-1)
             scores = model.update(part, max_points=kept)
-            if part.size and len(line) <= longest:
+            if part.size and size(line) <= longest:
                 series = [*lines[:-1], line]
                 possible = self._possible(case, line, series, len(series) - 1, length)
-                self._check_scores(scores, possible[len(possible) - part.size :])
-            line = line[max(0, len(line) - kept) :]
+                self._check_scores(scores, possible[len(possible) - size(part) :])
+            line = line[..., max(0, size(line) - kept) :]
 
     def relate_alone(self, case: Case, found: dict[str, Any], call: Any) -> None:
         """A series alone has the scores that it has among others."""
@@ -357,6 +396,6 @@ class Detector(_Windowed):
             return
         options = {k: v for k, v in case.given().items() if "." not in k}
         model = self.target(engine="numba", **options).fit(case.data["X"].give())
-        fitting = [x for x in case.data["Q"].lines if len(x) >= model.window_]
+        fitting = [x for x in self.asked(case) if size(x) >= model.window_]
         for row, x in enumerate(fitting):
             same("a series alone", model.score_samples([x]), found["Q samples"][[row]])

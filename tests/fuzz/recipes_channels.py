@@ -212,6 +212,7 @@ class ChannelFinder(Finder):
         options = case.options | draw_counting(d, depth, several=False)
         options["window"] = [length, max(1, length - 1)] if d.chance(0.2) else length
         options["algorithm"] = d.pick("algorithm", ("auto", "profile"))
+        options["time_limit"] = None
         series = draw_channels(d, [*lengths, *[d.size(length, 40) for _ in range(2)]], depth)
         data = {"X": d.form(series[:count], label=" X"), "Q": Sample(tuple(series[count:]))}
         relation = case.relation if case.relation in ("alone", "output") else None
@@ -219,7 +220,9 @@ class ChannelFinder(Finder):
 
     def possible(self, case: Case) -> bool:
         several = _is_deep(case)
-        simple = case.options["algorithm"] != "mk" and case.relation in (None, "alone", "output")
+        options = case.options
+        simple = options["algorithm"] != "mk" and options["time_limit"] is None
+        simple = simple and case.relation in (None, "alone", "output")
         return super().possible(case) and can_count(case) and (simple or not several)
 
     def lines(self, case: Case) -> list[np.ndarray]:

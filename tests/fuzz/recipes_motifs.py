@@ -529,7 +529,30 @@ class Finder(_Windowed):
         "transform",
         "update",
     )
-    relations = ("scale", "forms", "update", "alone", "output")
+    relations = ("scale", "forms", "update", "alone", "output", "stopped")
+
+    def draw_relation(self, d: Draw) -> str | None:
+        name = super().draw_relation(d)
+        return f"stopped:{d.whole(1, 30)}" if name == "stopped" else name
+
+    def relate_stopped(self, case, found, call, tiles):
+        """Profiles that are stopped are upper bounds, and the best motif is as good as they say."""
+        options = case.options | {"time_limit": float(tiles)}
+        if "no motif" in found or options["algorithm"] == "mk":
+            return
+        try:
+            with stopped_after(tiles):
+                part = call(replace(case, options=options))
+        except ValueError as error:
+            if "no motif was found among the pairs that were compared" in str(error):
+                return
+            raise
+        shares = np.atleast_1d(part.pop("share"))
+        check((shares > 0).all() and (shares <= 1).all(), "stopped: share", shares)
+        for key in (key for key in part if key.endswith(" distances") and "profile_" in key):
+            check((part[key] >= found[key]).all(), f"stopped: {key} less than the exact one")
+            if (shares == 1).all():
+                same(f"stopped: {key}", part[key], found[key])
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -568,6 +591,7 @@ class Finder(_Windowed):
             "algorithm": algorithm,
             "n_references": d.amount("n_references", (1, 2, 30), 10),
             "random_state": d.pick("random_state", (0, 1)),
+            "time_limit": d.pick("time_limit", (None, None if algorithm == "mk" else 1e9), (4, 1)),
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
             "update.series": d.pick("update.series", (-1, 0)),
             "update.points": d.pick("update.points", (0, 1, 2, 9)),
@@ -642,6 +666,7 @@ class Finder(_Windowed):
         found = flat("motif", model.motifs_) | flat("discord", model.discords_)
         found["window"] = np.asarray(model.window_)
         if hasattr(model, "profile_"):
+            found["share"] = np.array(model.share_)
             several = isinstance(model.profile_, list)
             for k, _ in enumerate(model.profile_ if several else [0]):
                 for key in ("profile_", "profile_index_", "profile_series_"):
@@ -659,6 +684,8 @@ class Finder(_Windowed):
     def check(self, case: Case, found: dict) -> None:
         if "no motif" in found:
             return
+        if case.options["time_limit"] in (None, 1e9):
+            check(np.all(found.get("share", 1.0) == 1), "share_", str(found.get("share")))
         options, raw = case.options, self.lines(case)
         lengths = np.atleast_1d(found["window"]).tolist()
         if options["window"] != "auto":

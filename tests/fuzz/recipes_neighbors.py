@@ -758,13 +758,18 @@ class Search(Recipe):
         count = d.pick("series", (1, 2, 4), (3, 2, 1))
         # pieces of long series are searched one by one
         most = 12000 if d.chance(0.01) else 330
-        lengths = [most if most > 330 else d.size(1, most // count) for _ in range(count)]
+        depth = d.pick("channels", (1, 2, 3, 6), (8, 2, 2, 1))
+        if depth > 1:
+            most = 100
+        # channels of one point are refused: they look like a column
+        least = min(2, depth)
+        lengths = [most if most > 330 else d.size(least, most // count) for _ in range(count)]
         longest = max(lengths)
         sizes = [
-            d.size(1, min(longest, 70 if d.chance(0.1) else 20))
+            d.size(least, min(longest, 70 if d.chance(0.1) else 20))
             for _ in range(d.pick("queries", (1, 2, 3)))
         ]
-        series = d.numbers([(1, n) for n in (*lengths, *sizes)])
+        series = d.numbers([(depth, n) for n in (*lengths, *sizes)])
         queries = series[count:]
         for one in queries:
             if d.chance(0.4):
@@ -773,7 +778,7 @@ class Search(Recipe):
                 one[:] = source[:, start : start + one.shape[1]]
         how = d.pick("holes", ("none", "one", "gap", "many", "infinite"), (5, 1, 1, 1, 1))
         for one in series[:count]:
-            d._pierce(one[0], how)
+            d._pierce(one[d.whole(0, depth - 1)], how)
         X, Q = d.form(series[:count], label=" X"), d.form(queries, label=" Q")
         types: dict[str, str] = {}
         metric = d.pick("metric", ("dtw", "dog_keeper", "euclidean"), (4, 1, 2))
@@ -810,6 +815,11 @@ class Search(Recipe):
             super().possible(case)
             and case.data["Q"].lengths.min() > 0
             and (case.data["Q"].lengths.max() <= case.data["X"].lengths.max())
+            and len({len(x) for one in case.data.values() for x in one.series}) == 1
+            and (
+                case.data["X"].n_channels == 1
+                or min(one.lengths.min() for one in case.data.values()) > 1
+            )
         )
 
     def model(self, case: Case, how: How) -> Any:
@@ -838,11 +848,12 @@ class Search(Recipe):
         """Without a certificate no window may be much quieter or louder than the rest."""
         if case.options["precision"] != "float32":
             return True
-        sides = [x[np.isfinite(x)] for one in (case.data["X"], case.data["Q"]) for x in one.lines]
-        points = np.concatenate(sides)
+        both = [*case.data["X"].series, *case.data["Q"].series]
+        points = np.concatenate([x[np.isfinite(x)] for x in both])
+        every = [*self.lines(case), *case.data["Q"].series]
         spreads = []
         for length in {int(n) for n in case.data["Q"].lengths}:
-            for line in (*self.lines(case), *case.data["Q"].lines):
+            for line in (channel for x in every for channel in np.atleast_2d(x)):
                 if len(line) >= length:
                     windows = np.lib.stride_tricks.sliding_window_view(line, length)
                     windows = windows[np.isfinite(windows).all(axis=1)]
@@ -852,10 +863,12 @@ class Search(Recipe):
 
     def lines(self, case: Case) -> list[np.ndarray]:
         X = case.data["X"]
-        if X.form != "padded":
-            return X.lines
-        width = X.lengths.max()
-        return [np.concatenate([x, np.full(width - len(x), np.nan)]) for x in X.lines]
+        width = X.lengths.max() if X.form == "padded" else 0
+        padded = [
+            np.pad(x, ((0, 0), (0, max(0, width - x.shape[1]))), constant_values=np.nan)
+            for x in X.series
+        ]
+        return padded if X.n_channels > 1 else [x[0] for x in padded]
 
     def warp(self, case: Case) -> oracle.Warp:
         if case.options["metric"] == "euclidean":
@@ -867,14 +880,14 @@ class Search(Recipe):
         if not self.settles(case):
             return
         lines, single = self.lines(case), options["precision"] == "float32"
-        for row, query in enumerate(case.data["Q"].lines):
-            length = len(query)
+        for row, query in enumerate(case.data["Q"].series):
+            length = query.shape[1]
             parts = [
                 oracle.match_rows(query, line, self.warp(case), options["normalize"], single=single)
                 for line in lines
-                if len(line) >= length
+                if line.shape[-1] >= length
             ]
-            fitting = [number for number, line in enumerate(lines) if len(line) >= length]
+            fitting = [number for number, line in enumerate(lines) if line.shape[-1] >= length]
             counts = [len(part[0]) for part in parts]
             series = np.repeat(fitting, counts)
             start = np.concatenate([np.arange(count) for count in counts])
@@ -960,7 +973,7 @@ class Search(Recipe):
         """A query alone, and every series alone, have the matches that they have among others."""
         Q = case.data["Q"]
         for row in range(len(Q)):
-            X = Sample(tuple(x[None] for x in self.lines(case)))
+            X = Sample(tuple(np.atleast_2d(x) for x in self.lines(case)))
             again = call(plain(case.but(Q=Q.take([row]), X=X)))
             same("a query alone", again["positions"], found["positions"][[row]])
             for part in ("positions", "distances"):

@@ -16,6 +16,7 @@ from skts.engines.families.profile.concatenated import ConcatenatedSeries
 from skts.motifs import discords, matrix_profile
 from tests.contract import check_described, check_with_scikit_learn
 from tests.engines.profile.test_join import make_line
+from tests.reference_channels import mean_distances
 from tests.reference_join import window_distances
 from tests.reference_spaced import greedy
 
@@ -23,20 +24,21 @@ from tests.reference_spaced import greedy
 def window_scores(x, others, model, own=None):
     """Scores of the windows of a series from the definition; `own` is its place among the others.
 
-    With ``side="left"`` the others of a new series end with itself.
+    With ``side="left"`` the others of a new series end with itself. Series of several channels are
+    2-D.
     """
-    length = model.window_
+    length, n_windows = model.window_, np.shape(x)[-1] - model.window_ + 1
+    normalize = model.normalize and length > 2
+    number, include = model.dimensions or len(x), model.include or ()
     exclusion = length - 1 if model.exclusion is None else math.ceil(model.exclusion)
     starts, rows = [], []
     distances = []
     for row, other in enumerate(others):
-        found = window_distances(
-            x,
-            range(len(x) - length + 1),
-            other,
-            length,
-            normalize=model.normalize and length > 2,
-        )
+        if np.ndim(x) == 2:
+            options = {"worst": True, "normalize": normalize}
+            found = mean_distances(x, other, length, number, include, **options)
+        else:
+            found = window_distances(x, range(n_windows), other, length, normalize=normalize)
         distances.append(found)
         # series are far from each other
         starts += [row * 10_000 + start for start in range(found.shape[1])]
@@ -96,6 +98,63 @@ def test_scores_are_those_of_the_definition(engine, rng, side, n_neighbors):
         assert np.isnan(points[1, 25:]).all()
 
 
+def make_channels(kinds, n, rng):
+    """A series of several channels."""
+    return np.stack([make_line(kind, n, rng) for kind in kinds])
+
+
+def take_walks(monkeypatch):
+    """Search by compiled walks, also where the work is small."""
+    tiles = "channel_tiles.ChannelTiles._few_pairs"
+    monkeypatch.setattr("skts.engines.numba.profile.channel_tiles.prefer_numpy", lambda *_: False)
+    monkeypatch.setattr(f"skts.engines.cupy.profile.{tiles}", lambda *_: False)
+
+
+@pytest.mark.parametrize("side", ["both", "left"])
+@pytest.mark.parametrize("n_neighbors", [1, 2])
+@pytest.mark.parametrize("counting", [{}, {"dimensions": 1}, {"dimensions": 2, "include": [2]}])
+def test_scores_of_channels_are_those_of_the_definition(
+    fast_engine, monkeypatch, rng, side, n_neighbors, counting
+):
+    if "dimensions" in counting:
+        take_walks(monkeypatch)
+    kinds = [("walk", "gaps", "noise"), ("noise", "flat stretches", "gaps")]
+    X = [make_channels(some, n, rng) for some, n in zip(kinds, (34, 22), strict=True)]
+    Z = [make_channels(("walk", "walk", "noise"), 24, rng), X[1].copy()]
+    model = DiscordDetector(
+        5, side=side, n_neighbors=n_neighbors, exclusion=4, engine=fast_engine, **counting
+    ).fit(X)
+    own = [window_scores(x, X, model, row) for row, x in enumerate(X)]
+    for row, scores in enumerate(own):
+        assert_array_equal(model.window_scores_[row, : scores.size], scores)
+    others, place = ([*X, Z[0]], 2) if side == "left" else (X, None)
+    new = window_scores(Z[0], others, model, place)
+    wanted = -np.array([np.nanmax(new), np.nanmax(own[1])])
+    assert_array_equal(model.score_samples(Z), wanted)
+    assert_array_equal(model.predict(Z), np.where(wanted < model.offset_, -1, 1))
+    points = model.score_points(Z, aggregate="max")
+    assert_array_equal(points[0], point_scores(new, 5, 24, "max"))
+
+
+def test_the_oracle_scores_channels(rng):
+    X = [make_channels(("walk", "noise"), 30, rng)]
+    for k in (1, 2):
+        model = DiscordDetector(5, n_neighbors=k, side="left", engine="oracle").fit(X)
+        assert_array_equal(model.window_scores_[0], window_scores(X[0], X, model, 0))
+
+
+def test_an_anomaly_of_one_channel_is_found_by_one_dimension():
+    rng = np.random.default_rng(3)
+    x = np.sin(np.arange(900) / 7 + np.arange(8)[:, np.newaxis])
+    x += rng.normal(scale=0.1, size=x.shape)
+    x[5, 400:430] = rng.normal(size=30)
+    models = [DiscordDetector(30, dimensions=k).fit(x[np.newaxis]) for k in (1, None)]
+    one, every = (model.window_scores_[0] for model in models)
+    assert abs(np.argmax(one) - 400) < 30
+    assert one[400] > 3 * np.median(one)
+    assert every[400] < 2 * np.median(every)
+
+
 def test_nearest_neighbors_are_those_of_the_profile(fast_engine, rng):
     x = make_line("walk", 300, rng)
     model = DiscordDetector(20, exclusion=None, engine=fast_engine).fit(x[np.newaxis])
@@ -103,6 +162,11 @@ def test_nearest_neighbors_are_those_of_the_profile(fast_engine, rng):
     assert_array_equal(model.window_scores_[0], profile.distances)
     (found,) = discords(x, window=20, n_discords=1, exclusion=19, engine=fast_engine)
     assert np.argmax(model.window_scores_[0]) == found.position
+    both = np.stack([x, make_line("gaps", 300, rng)])
+    model_of_both = DiscordDetector(20, dimensions=1, engine=fast_engine).fit(both[np.newaxis])
+    options = {"dimensions": 1, "counting": "farthest", "engine": fast_engine}
+    found = matrix_profile(both, window=20, exclusion=19, **options).distances
+    assert_array_equal(model_of_both.window_scores_[0], np.where(np.isinf(found), np.nan, found))
     against = model.score_points([x[40:200] + 1.0])
     wanted = matrix_profile(x[40:200] + 1.0, x, window=20, engine=fast_engine).distances
     assert against.shape == (1, 160)
@@ -157,6 +221,23 @@ def test_a_stream_is_scored_by_what_is_kept(engine, rng, n_neighbors, max_points
         assert_array_equal(model.window_scores_, whole.window_scores_)
         new = rng.normal(size=30).cumsum()
         assert_array_equal(model.score_samples([new]), whole.score_samples([new]))
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2])
+def test_a_stream_of_channels_is_scored_by_what_is_kept(fast_engine, rng, n_neighbors):
+    other, x = (make_channels(("walk", "gaps"), n, rng) for n in (20, 60))
+    options = {"side": "left", "n_neighbors": n_neighbors, "exclusion": 4, "engine": fast_engine}
+    model = DiscordDetector(6, dimensions=1, **options).fit([other, x[:, :30]])
+    kept = x[:, :30]
+    for start, stop in itertools.pairwise([30, 30, 31, 44, 60]):
+        line = np.concatenate([kept, x[:, start:stop]], axis=1)
+        wanted = window_scores(line, [other, line], model, 1)[line.shape[1] - (stop - start) - 5 :]
+        assert_array_equal(model.update(x[:, start:stop].tolist(), max_points=33), wanted)
+        kept = line[:, -33:]
+        assert_array_equal(model._series()[-1], kept)
+    whole = DiscordDetector(6, dimensions=1, **options).fit([other, x[:, :30]])
+    scores = np.concatenate([whole.update(x[:, 30:40]), whole.update(x[:, 40:])])
+    assert_array_equal(scores, window_scores(x, [other, x], model, 1)[25:])
 
 
 def test_an_update_that_fails_changes_nothing(rng, monkeypatch):
@@ -261,8 +342,15 @@ def test_refusals(rng):
         model.predict([x[0, :4]])
     with pytest.raises(ValueError, match=r"aggregate='sum': it must be 'max' or 'mean'"):
         model.score_points(x, aggregate="sum")
-    with pytest.raises(ValueError, match="takes series of one channel; X has 2"):
-        DiscordDetector(5).fit(rng.normal(size=(3, 2, 20)))
+    with pytest.raises(ValueError, match=r"dimensions=3: the number of channels .* from 1 to 2"):
+        DiscordDetector(5, dimensions=3).fit(rng.normal(size=(3, 2, 20)))
+    with pytest.raises(ValueError, match="takes series of one channel; X has 4. If these are"):
+        DiscordDetector(5).fit(rng.normal(size=(3, 4, 1)))
+    model = DiscordDetector(5, side="left").fit(rng.normal(size=(3, 2, 20)))
+    with pytest.raises(ValueError, match="X has 3 channels, but DiscordDetector is expecting 2"):
+        model.predict(rng.normal(size=(2, 3, 20)))
+    with pytest.raises(ValueError, match=r"of 2 channels is \(n_channels, n_points\): write poi"):
+        model.update(rng.normal(size=(7, 2)))
 
 
 def test_options_of_later_do_not_mix_with_those_of_fit(rng):
@@ -297,6 +385,7 @@ def test_verified(rng):
         X = rng.normal(size=(2, 60))
         for side in ("both", "left"):
             DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
+        DiscordDetector(7, n_neighbors=2).fit(X[np.newaxis])
 
 
 def test_neighbors_do_not_overlap_unless_that_is_asked_for(rng):

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import skts.engines.families.profile.timed as module
-from skts import config_context
+from skts import MotifFinder, config_context
 from skts.engines import ConcatenatedSeries, Join, Tile, TimedJoin, find_engine
 from skts.engines.core import execution
 from skts.engines.core.plan import spread
@@ -136,6 +136,47 @@ def test_the_first_part_is_computed_in_any_case(rng, fast_engine, seen):
     x = rng.normal(size=150)
     found = matrix_profile(x, window=8, time_limit=1e-12, engine=fast_engine, n_jobs=1)
     assert len(seen) == 1 and 0 < found.share < 1
+
+
+def test_motifs_and_discords_of_what_was_seen(rng, monkeypatch, fast_engine, seen):
+    x = rng.normal(size=200).cumsum()
+    x[150:170] = x[20:40] + 0.1 * rng.normal(size=20)
+    options = {"n_motifs": 3, "n_discords": 2, "exclusion": 3, "engine": fast_engine, "n_jobs": 1}
+    whole = MotifFinder(12, **options).fit(x[np.newaxis])
+    assert whole.share_ == 1
+    assert MotifFinder(12, time_limit=1e9, **options).fit(x[np.newaxis]).share_ == 1
+    seen.clear()
+    limit = stop_after(monkeypatch, 8)
+    model = MotifFinder(12, time_limit=limit, **options).fit(x[np.newaxis])
+    assert len(seen) == 8 and 0 < model.share_ < 1
+    profile, places = model.profile_[0], model.profile_index_[0]
+    assert (profile >= whole.profile_[0]).all()
+    distances = all_distances(x, x, 12)
+    known = np.flatnonzero(places >= 0)
+    assert_array_equal(profile[known], distances[known, places[known]])
+    first = model.motifs_[0]
+    assert first.distances[1] <= profile.min()
+    assert set(first.positions[:2]) >= {int(profile.argmin())}
+    assert model.discords_[0].distance == profile[known].max()
+    with pytest.raises(ValueError, match="update needs the profile of all pairs, but a time_limit"):
+        model.update(x[:5])
+    assert model.share_ < 1
+
+
+def test_lengths_share_the_time(rng, monkeypatch, fast_engine, seen):
+    x = rng.normal(size=(1, 260)).cumsum(axis=1)
+    options = {"engine": fast_engine, "n_jobs": 1}
+    limit = stop_after(monkeypatch, 12)
+    model = MotifFinder([8, 20], time_limit=limit, **options).fit(x)
+    assert all(0 < share < 1 for share in model.share_)
+    assert len(seen) < 14
+    tiny = MotifFinder([8, 20], time_limit=1e-12, **options)
+    seen.clear()
+    try:
+        assert all(0 < share < 1 for share in tiny.fit(x).share_)
+    except ValueError as error:
+        assert "no motif was found among the pairs that were compared" in str(error)
+    assert len(seen) == 2
 
 
 def test_without_pairs_all_are_seen(fast_engine):

@@ -224,17 +224,22 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "bound_by_query",
-            "if _least(out) > limit:",
+            "if least_of(out) > limit:",
             ("> -> >=",),
             "a sum that is at the limit rules nothing out, be it whole or not",
         ),
         (
             "bound_by_windows",
-            "if _least(total) > limit:",
+            "if least_of(total) > limit:",
             ("> -> >=",),
             "a sum that is at the limit rules nothing out, be it whole or not",
         ),
-        ("_least", "least = values[lane] if values[lane] < least else least", ("< -> <=",), EQUAL),
+        (
+            "least_of",
+            "least = values[lane] if values[lane] < least else least",
+            ("< -> <=",),
+            EQUAL,
+        ),
         (
             "far_apart",
             "if not near[entry] and distances[entry] < last:",
@@ -615,7 +620,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "prepare_query",
-            "rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)",
+            "rough = dtw_bound(steps + 4, n_channels, 0.0, 1.0, squared=warping.squared)",
             ("4 -> 5",),
             LOOSER,
         ),

@@ -68,6 +68,50 @@ def test_agrees_with_brute_force(rng, fast_engine, options):
     assert_array_equal(where[0], positions[0, :9])
 
 
+@pytest.mark.parametrize("options", [{"window": 0.1}, {"metric": "euclidean"}], ids=str)
+def test_channels_agree_with_brute_force(rng, fast_engine, options):
+    """Each channel normalised by itself, one path through all of them."""
+    x = rng.normal(size=(3, 500)).cumsum(axis=1)
+    q = x[:, 300:330] + rng.normal(size=(3, 30))
+    windows = np.lib.stride_tricks.sliding_window_view(x, 30, axis=1).transpose(1, 0, 2)
+    rows = np.concatenate([q[np.newaxis], windows])
+    rows = (rows - rows.mean(axis=2, keepdims=True)) / rows.std(axis=2, keepdims=True)
+    band = {"window": options.get("window", 0)}
+    distances = pairwise_dtw(rows[:1], rows[1:], **band)[0]
+    search = SubsequenceSearch(exclusion=0, engine=fast_engine, **options).fit(x[np.newaxis])
+    found, positions = search.kneighbors(q[np.newaxis], n_neighbors=9)
+    order = np.argsort(distances, kind="stable")[:9]
+    assert_array_equal(positions[0, :, 1], order)
+    assert_allclose(found[0], distances[order], rtol=1e-9)
+    near, where = search.radius_neighbors([q], (found[0, 5] + found[0, 6]) / 2)
+    assert_array_equal(near[0], found[0, :6])
+    assert_array_equal(where[0], positions[0, :6])
+
+
+def test_channels_are_refused_where_they_differ(rng):
+    x = rng.normal(size=(2, 3, 40))
+    search = SubsequenceSearch().fit(x)
+    assert search.n_channels_ == 3
+    with pytest.raises(ValueError, match="takes queries of 3 channels; Q has 2"):
+        search.kneighbors(x[:, :2, :9])
+    with pytest.raises(ValueError, match="takes series of one channel; X has 40. If these are"):
+        SubsequenceSearch().fit(x.transpose(0, 2, 1)[:, :, :1])
+    x[1, 2, 5] = np.nan
+    _, positions = SubsequenceSearch().fit(x[1:]).radius_neighbors([x[0][:, :9]], np.inf)
+    assert_array_equal(np.sort(positions[0][:, 1]), np.arange(6, 32))
+
+
+def test_a_memory_map_of_channels_stays_where_it_is(rng, tmp_path):
+    file = tmp_path / "x.bin"
+    rng.normal(size=(2, 3_000)).cumsum(axis=1).tofile(file)
+    x = np.memmap(file, dtype=np.float64, mode="r", shape=(1, 2, 3_000))
+    search = SubsequenceSearch(window=3).fit(x)
+    assert np.shares_memory(search._series.parts[0], x)
+    wanted = SubsequenceSearch(window=3).fit(np.array(x)).kneighbors(np.array(x[:, :, 70:90]), 3)
+    for one, other in zip(search.kneighbors(x[:, :, 70:90], 3), wanted, strict=True):
+        assert_array_equal(one, other)
+
+
 def test_matches_are_apart_best_first(rng):
     x = rng.normal(size=2000).cumsum()
     q = rng.normal(size=50).cumsum()
@@ -194,7 +238,7 @@ def test_bad_input_is_named(rng):
         (lambda: search.kneighbors([[1, 2]], n_neighbors=0), "Expected n_neighbors > 0. Got 0"),
         (lambda: search.radius_neighbors([[1, 2]], -0.5), "Expected radius >= 0. Got -0.5"),
         (lambda: search.radius_neighbors([[1, 2]], np.nan), "Expected radius >= 0. Got nan"),
-        (lambda: search.fit(np.ones((2, 3, 9))), "series of one channel; X has 3"),
+        (lambda: search.fit(np.ones((2, 3, 1))), "series of one channel; X has 3"),
         (lambda: SubsequenceSearch(window=1.5).fit(x), "'window' parameter"),
         (
             lambda: SubsequenceSearch(metric="euclidean", window=3).fit(x),

@@ -104,6 +104,18 @@ def test_some_pairs_only(rng, engine, way):
     check(ChannelJoin.of(line, other, 5, rule, excluded=excluded), engine)
 
 
+def test_later_neighbours_that_nobody_needs(rng, engine, way):
+    """Where earlier ones alone are asked for, those are all there."""
+    line = make_channels(("walk", "gaps", "flat stretches"), 40, rng)
+    needed = np.zeros(36), np.full(36, np.inf)
+    rule = ChannelRule((1, 3), worst=True)
+    work = ChannelJoin.of(line, None, 5, rule, exclusion=3, sides=True, since=20, needed=needed)
+    with config_context(verify=True):
+        found = run(work, engine=engine)
+    for one, wanted in zip(found.left, channel_join(work)[1], strict=True):
+        assert_array_equal(one, wanted)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_ties_and_few_points(rng, engine, way, normalize):
     """Whole numbers: many pairs are equally near, by different channels."""

@@ -12,7 +12,15 @@ import reference_subsequence_search
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
+from skts.engines import (
+    LongSeries,
+    SubsequenceNeighbors,
+    Tile,
+    Warping,
+    find_engine,
+    replace_kernels,
+    run,
+)
 from skts.engines.cupy.search.programs import choose_warp
 from skts.engines.cupy.search.room import (
     ROWS,
@@ -113,6 +121,60 @@ def test_options(rng, fast_engine, name, exclusion):
     queries = [rng.normal(size=n).cumsum() for n in (16, 17, 1, 2, 40)]
     work = search(queries, series, WARPINGS[name], n_neighbors=5, exclusion=exclusion)
     same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.fixture(params=["certified", "estimated"])
+def by_kernels(request, monkeypatch, fast_engine):
+    """By kernels, also where the work is small; on a GPU certified at once, or after estimates."""
+    if request.param == "estimated":
+        if fast_engine == "numba":
+            pytest.skip("there are no estimates")
+        monkeypatch.setattr("skts.engines.cupy.search.subsequence.FEW_CELLS", 0)
+    with replace_kernels(False):
+        yield
+
+
+def make_channels(kinds, n, rng):
+    """A series of several channels."""
+    return np.stack([make_line(kind, n, rng) for kind in kinds])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 4, None])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_channels_at_once(rng, fast_engine, by_kernels, normalize, n_neighbors):
+    """Bounds, seeds, windows that are warped together: more than one group of lanes."""
+    series = [
+        make_channels(kinds, n, rng)
+        for kinds, n in ((("walk", "gaps", "flat"), 130), (("noise", "scales", "periodic"), 70))
+    ]
+    queries = [series[0][:, 20:37] + 0.1 * rng.normal(size=(3, 17)), rng.normal(size=(3, 9))]
+    for window in (0.2, None, 0):
+        options = {"n_neighbors": n_neighbors, "radius": np.inf if n_neighbors else 4.5}
+        work = search(queries, series, Warping(window=window), normalize=normalize, **options)
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("exclusion", [None, 0, 40])
+def test_options_of_channels(rng, engine, name, exclusion):
+    series = [make_channels(("walk", "noise"), n, rng) for n in (50, 24, 7)]
+    queries = [rng.normal(size=(2, n)).cumsum(axis=1) for n in (11, 1, 2, 25)]
+    work = search(queries, series, WARPINGS[name], n_neighbors=5, exclusion=exclusion)
+    # kernels of the others are compiled by slow tests
+    with replace_kernels(name not in ("band", "none", "euclidean")):
+        same(run(work, engine=engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", WARPINGS)
+def test_channels_of_every_kind(rng, fast_engine, by_kernels, kind, name):
+    line = make_channels((kind, "walk", kind, "noise"), 180, rng)
+    queries = [line[:, 100 : 100 + LENGTH], rng.normal(size=(4, 12)).cumsum(axis=1)]
+    for k, normalize in ((1, True), (4, True), (2, False)):
+        options = {"normalize": normalize, "n_neighbors": k}
+        work = search(queries, [line], WARPINGS[name], **options)
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
 
 
 @pytest.mark.parametrize("name", ["band", "none"])

@@ -37,20 +37,19 @@ class Query:
 
     Attributes
     ----------
-    given : ndarray of shape (length,), float64
-        As it came.
-    certified : ndarray of shape (length,), float64
+    certified : ndarray of shape (n_channels, length), float64
         Normalised, if windows are.
-    single : ndarray of shape (length,), float32
+    single : ndarray of shape (n_channels, length), float32
         The same for the search.
-    envelope : ndarray of shape (length, 2), float32
+    envelope : ndarray of shape (n_channels, length, 2), float32
         Least and largest point that each point of a window may meet.
     rescaling : Rescaling
         Offset and scale of the points of windows in the search, without normalisation.
     rough, bound : Bound
         Errors of costs by rounding, of bounds and of estimates.
     terms, error : float
-        Factor from errors of points to errors of costs; error of the points of the query.
+        Factor from errors of points to errors of costs; error of the points of the query, and of
+        what is too small for float32, summed over channels.
     radius : int
         Half width of the band.
     need, exclusion : int
@@ -65,7 +64,6 @@ class Query:
         Data on the device; see `once`.
     """
 
-    given: np.ndarray
     certified: np.ndarray
     single: np.ndarray
     envelope: np.ndarray
@@ -84,6 +82,16 @@ class Query:
     distances: list[np.ndarray] = field(default_factory=list)
     made: dict[Hashable, Any] = field(default_factory=dict)
 
+    @property
+    def n_channels(self) -> int:
+        """Channels."""
+        return len(self.certified)
+
+    @property
+    def length(self) -> int:
+        """Points."""
+        return self.certified.shape[1]
+
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
         """Return data of the query on the device, made at the first call."""
         if key not in self.made:
@@ -91,11 +99,11 @@ class Query:
         return self.made[key]
 
     def columns(self, kernel: WarpKernel) -> cp.ndarray:
-        """The query as the columns of a kernel that warps windows."""
+        """The query, of one channel, as the columns of a kernel that warps windows."""
 
         def build() -> cp.ndarray:
             columns = np.full(kernel.width, np.inf, np.float32)
-            columns[kernel.width - self.single.size :] = self.single
+            columns[kernel.width - self.length :] = self.single[0]
             return cp.asarray(columns)
 
         return self.once(kernel, build)
@@ -105,7 +113,7 @@ class Query:
 
         def build() -> dtw.DeviceSeries:
             points = self.certified if certified else self.single.astype(np.float64)
-            made = dtw.upload(Series(points.reshape(1, 1, -1), np.array([points.size])))
+            made = dtw.upload(Series(points[np.newaxis], np.array([self.length])))
             return made if certified else dtw.rescale(made, Rescaling())
 
         return self.once(certified, build)
@@ -116,7 +124,7 @@ class Query:
         interval = np.zeros(1, _INTERVAL)
         interval["shrink"], interval["grow"] = bound.shrink, bound.grow
         interval["slack"] = 0.0 if exact else self.terms * INPUT_SLACK
-        interval["base"] = self.error + UNDERFLOW
+        interval["base"] = self.error
         interval["squared"] = squared
         return interval
 
@@ -149,26 +157,27 @@ class Query:
 def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     """Prepare a query for a search."""
     given = np.array(reduction.queries[row], np.float64)
-    length, warping = given.size, reduction.warping
-    certified = normalize_query(given, bool(reduction.normalize))
+    length, warping = given.shape[-1], reduction.warping
+    certified = np.atleast_2d(normalize_query(given, bool(reduction.normalize)))
     rescaling = Rescaling() if reduction.normalize else Rescaling.of(given)
     single, error = rescaling.apply(certified)
     radius = min(int(warping.radius(length, length)), length - 1)
-    low, high = query_envelope(single.astype(np.float64), radius)
+    envelopes = [query_envelope(channel, radius) for channel in single.astype(np.float64)]
+    low, high = (np.array(side) for side in zip(*envelopes, strict=True))
+    n_channels = len(certified)
     exact = reduction.precision == "float32"
     steps = warping.steps(length, length)
     # see "search float32" in docs/developer/numerics.rst
-    rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)
+    rough = dtw_bound(steps + 4, n_channels, 0.0, 1.0, squared=warping.squared)
     return Query(
-        given=given,
         certified=certified,
         single=single,
-        envelope=np.column_stack([low, high]).astype(np.float32),
+        envelope=np.stack([low, high], axis=-1).astype(np.float32),
         rescaling=rescaling,
         rough=rough,
         bound=Bound() if exact else rough,
         terms=float(np.sqrt(steps)) if warping.squared else float(steps),
-        error=error,
+        error=n_channels * (error + UNDERFLOW),
         radius=radius,
         need=reduction.apart(length),
         exclusion=reduction.exclusion_of(length),

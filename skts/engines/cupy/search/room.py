@@ -43,11 +43,16 @@ class SearchRoom(NamedTuple):
         """Plan a tile of so many windows: parts as large as the budget allows."""
         least = reduction.cell[1]
         windows = max(least, WINDOWS)
-        while windows > least and least_bytes(reduction.longest, min(cols, windows)) > budget:
+        n_channels = reduction.n_channels
+
+        def held(windows: int) -> int:
+            return n_channels * least_bytes(reduction.longest, windows)
+
+        while windows > least and held(min(cols, windows)) > budget:
             windows = max(least, windows // 2)
         windows = min(cols, windows)
-        each = row_bytes(reduction.longest)
-        spare = max(0, budget - least_bytes(reduction.longest, windows)) // 4
+        each = n_channels * row_bytes(reduction.longest)
+        spare = max(0, budget - held(windows)) // 4
         chunk = ROWS + min(2 * spare, ROWS_BYTES) // each
         edges = edge_bytes(reduction.longest) + min(spare, EDGES_BYTES)
         return cls(windows, chunk, edges, spare)

@@ -6,7 +6,8 @@ A tile goes in parts. While one is searched, another thread copies the points of
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import cupy as cp
 import numpy as np
@@ -24,6 +25,7 @@ from .windows import (
     DeviceWindows,
     Listed,
     bound_windows,
+    join_channels,
     least_of_runs,
     prepare_windows,
     row_distances,
@@ -51,7 +53,7 @@ def estimate(
     """Warp listed windows in float32."""
     warping, length = reduction.warping, windows.length
     kernel = choose_warp(length, cell_of(warping))
-    if query.radius == length - 1 and kernel is not None:
+    if query.radius == length - 1 and kernel is not None and query.n_channels == 1:
         interval = query.interval(query.rough, squared=warping.squared)
         return listed._replace(costs=warp_windows(windows, listed, query, kernel, interval))
     if listed.count is not None:
@@ -83,14 +85,14 @@ def search_part(
     settled = reduction.precision == "float64"
     if settled:
         listed = with_length(within(windows, listed, query, rough, np.inf))
-    elif query.radius > 0:
+    elif query.radius > 0 or (query.n_channels > 1 and warping.largest):
         if query.need and query.limit == np.inf:
             _seed(windows, listed, query, reduction, first, room)
         listed = within(windows, listed, query, rough, query.limit)
-        if query.radius < length - 1:
+        if query.radius < length - 1 or query.n_channels > 1:
             listed = with_length(listed)
             # an antidiagonal of a narrow band takes a warp as long as one of 64 cells
-            cells = max(warping.cells(length, length), 64 * length)
+            cells = query.n_channels * max(warping.cells(length, length), 64 * length)
             settled = not single and listed.n * cells <= FEW_CELLS
         if not settled:
             listed = estimate(windows, listed, query, reduction, room)
@@ -160,32 +162,46 @@ def search(
     # queries of one length share prepared windows
     groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:
-        groups.setdefault((query.given.size, query.rescaling), []).append(query)
-    parts = upload_parts(reduction, tile, n_points, room, prepared)
+        groups.setdefault((query.length, query.rescaling), []).append(query)
     device = cp.cuda.Device()
+    lines = [reduction]
+    if reduction.n_channels > 1:
+        channels = map(reduction.series.channel, range(reduction.n_channels))
+        lines = [replace(reduction, series=one) for one in channels]
 
-    def fetch() -> UploadedPart | None:
+    def fetch() -> list[UploadedPart]:
+        """The next part of each channel, or nothing."""
         with device:
-            return next(parts, None)
+            found = [next(one, None) for one in parts]
+        return [part for part in found if part is not None]
 
     # another thread reads the next part and sends it off while this one searches
-    with closing(parts), ThreadPoolExecutor(1, thread_name_prefix="skts") as pool:
+    with ExitStack() as stack:
+        parts = [
+            stack.enter_context(closing(upload_parts(one, tile, n_points, room, prepared)))
+            for one in lines
+        ]
+        pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="skts"))
         part = fetch()
-        while part is not None and not cancel[0]:
-            more = part.first + room.windows < tile.shape[1]
-            coming = pool.submit(fetch) if more else None
-            cp.cuda.get_current_stream().wait_event(part.ready)
+        while part and not cancel[0]:
+            first = part[0].first
+            coming = pool.submit(fetch) if first + room.windows < tile.shape[1] else None
+            for one in part:
+                cp.cuda.get_current_stream().wait_event(one.ready)
             for (length, rescaling), members in groups.items():
-                count = min(room.windows, tile.shape[1] - part.first)
-                count = min(count, n_points - part.first - length + 1)
+                count = min(room.windows, tile.shape[1] - first)
+                count = min(count, n_points - first - length + 1)
                 if count < 1:
                     continue
-                windows = prepare_windows(part, length, count, reduction, rescaling)
+                windows = join_channels(
+                    [prepare_windows(one, length, count, reduction, rescaling) for one in part]
+                )
                 for query in members:
                     if not cancel[0]:
-                        search_part(windows, query, reduction, part.first, room, cancel)
-            part.used.record()
-            part = None if coming is None else coming.result()
+                        search_part(windows, query, reduction, first, room, cancel)
+            for one in part:
+                one.used.record()
+            part = [] if coming is None else coming.result()
     return [
         TileMatches(
             np.concatenate([np.empty(0, np.int64), *query.positions]),

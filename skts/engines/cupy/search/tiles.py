@@ -28,7 +28,7 @@ class SubsequenceTiles:
         """Bytes on each device for a tile: those of its largest part."""
         budget = 2**62 if get_config()["memory"] is None else self.budget()
         room = SearchRoom.of(reduction, cols, budget // max(1, self.workers(None)))
-        return 0, least_bytes(reduction.longest, room.windows)
+        return 0, reduction.n_channels * least_bytes(reduction.longest, room.windows)
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray

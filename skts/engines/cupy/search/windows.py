@@ -27,6 +27,7 @@ __all__ = [
     "Listed",
     "DeviceWindows",
     "bound_windows",
+    "join_channels",
     "least_of_runs",
     "prepare_windows",
     "row_distances",
@@ -61,7 +62,9 @@ class DeviceWindows(NamedTuple):
     affine : cupy.ndarray of shape (count, 2), float32
         Factor and summand of the points of a window.
     error : cupy.ndarray of shape (count,), float32
-        Error of normalised points.
+        Error of normalised points, summed over channels; negative where a window is not finite.
+    others : tuple of DeviceWindows
+        The windows in further channels.
     """
 
     points: cp.ndarray
@@ -72,6 +75,12 @@ class DeviceWindows(NamedTuple):
     moments: cp.ndarray
     affine: cp.ndarray
     error: cp.ndarray
+    others: tuple[DeviceWindows, ...] = ()
+
+    @property
+    def channels(self) -> tuple[DeviceWindows, ...]:
+        """The windows in each channel."""
+        return self, *self.others
 
 
 class Listed(NamedTuple):
@@ -159,8 +168,38 @@ def prepare_windows(
     return made
 
 
+def join_channels(channels: list[DeviceWindows]) -> DeviceWindows:
+    """Join the windows of several channels: a window is finite where it is so in all of them."""
+    first, *others = channels
+    error = first.error
+    for one in others:
+        known = (error >= 0) & (one.error >= 0)
+        error = cp.where(known, error + one.error, np.float32(-1))
+    # the sum of at most 128 is rounded
+    error = error * np.float32(1 + 2**-16) if others else error
+    return first._replace(error=error, others=tuple(others))
+
+
 def bound_windows(windows: DeviceWindows, query: Query, warping: Warping) -> cp.ndarray:
-    """Accumulated cost that each window has at least; without warping, that it has."""
+    """Accumulated cost that each window has at least; without warping, that it has.
+
+    A path through several channels costs at least what the best path of each does: the sum, or,
+    where the largest cost of a path counts, the largest. That is less than it has, also without
+    warping.
+    """
+    found = _bound_channel(windows, query, warping, 0)
+    for channel, one in enumerate(windows.others, 1):
+        more = _bound_channel(one, query, warping, channel)
+        found = cp.maximum(found, more) if warping.largest else found + more
+    return found
+
+
+def _bound_channel(
+    windows: DeviceWindows, query: Query, warping: Warping, channel: int
+) -> cp.ndarray:
+    """The bound of each window in one channel."""
+    envelope = query.once(("envelope", channel), lambda: cp.asarray(query.envelope[channel]))
+    single = query.once(("single", channel), lambda: cp.asarray(query.single[channel]))
     costs = cp.empty(windows.count, np.float32)
     load_kernel("search/search.cu", "bounds")(
         blocks_for(windows.count, THREADS),
@@ -170,8 +209,8 @@ def bound_windows(windows: DeviceWindows, query: Query, warping: Warping) -> cp.
         length=windows.length,
         place=windows.place,
         affine=windows.affine,
-        envelope=query.once("envelope", lambda: cp.asarray(query.envelope)),
-        query=query.once("single", lambda: cp.asarray(query.single)),
+        envelope=envelope,
+        query=single,
         squared=warping.squared,
         largest=warping.largest,
         ranges=0 if query.radius == 0 else 1 + (query.radius == windows.length - 1),
@@ -300,29 +339,31 @@ def row_distances(
     certified: bool,
 ) -> Iterator[cp.ndarray]:
     """Distances (certified) or accumulated costs of windows laid out one after the other."""
-    length = windows.length
+    length, n_channels = windows.length, query.n_channels
     width = dtw.stride(length)
     type = np.float64 if certified else np.float32
+    name = "rows_double" if certified else "rows_float"
     for first in range(0, len(positions), room.chunk):
         some = positions[first : first + room.chunk]
         n = len(some)
-        buffer = cp.zeros(n * width + 2 * dtw.PAD, type)
-        rows = dtw.DeviceSeries(buffer, filled(n, length, np.int32), (n, 1, width), length)
+        buffer = cp.zeros(n * n_channels * width + 2 * dtw.PAD, type)
+        shape = n, n_channels, width
+        rows = dtw.DeviceSeries(buffer, filled(n, length, np.int32), shape, length)
         grid = -(-length // THREADS), min(n, 65535)
-        arguments: dict[str, Any] = {
-            "positions": some,
-            "n": n,
-            "length": length,
-            "stride": width,
-            "out": rows.values,
-        }
-        if certified:
-            arguments |= {"points": windows.points, "moments": windows.moments}
-            arguments["normalize"] = reduction.normalize
-        else:
-            arguments |= {"line": windows.line, "place": windows.place, "affine": windows.affine}
-        name = "rows_double" if certified else "rows_float"
-        load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
+        for channel, one in enumerate(windows.channels):
+            arguments: dict[str, Any] = {
+                "positions": some,
+                "n": n,
+                "length": length,
+                "stride": n_channels * width,
+                "out": rows.values[channel * width :] if channel else rows.values,
+            }
+            if certified:
+                arguments |= {"points": one.points, "moments": one.moments}
+                arguments["normalize"] = reduction.normalize
+            else:
+                arguments |= {"line": one.line, "place": one.place, "affine": one.affine}
+            load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
         options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}

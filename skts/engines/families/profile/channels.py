@@ -124,10 +124,11 @@ class ChannelJoin(Join):
     Parameters
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
-        The same as there; `n_neighbors` and `needed` keep their defaults, and no `precision` is
-        without a certificate.
+        The same as there; `n_neighbors` keeps its default, and no `precision` is without a
+        certificate.
     needed, hint, device_accumulators : see `Join`
-        For engines; `hint` has a column for each dimension.
+        For streams, and for engines; `needed` holds for all dimensions, `hint` has a column for
+        each.
     channels : tuple of ConcatenatedSeries
         All channels of the line whose windows look for neighbours, `a` first.
     channels_b : tuple of ConcatenatedSeries or None
@@ -228,6 +229,11 @@ class ChannelJoin(Join):
         from dataclasses import replace
 
         rows, cols = (total.lists[at].distances.copy() for at in (0, -1))
+        if self.needed is not None:
+            rows, cols = (
+                np.minimum(known, limit[:, np.newaxis])
+                for known, limit in zip((rows, cols), self.needed, strict=True)
+            )
         return replace(self, hint=(rows, cols), device_accumulators=total.device_accumulators)
 
     def merge(self, total: JoinTotal, tile: Tile, result: JoinPart | None) -> None:
@@ -254,8 +260,9 @@ class ChannelJoin(Join):
         if hidden_b.any():
             self._add_hidden_channels(total, directions, hidden_b, run)
         again = np.zeros(self.shape[0], bool)
-        for nearest, floor in zip(total.lists, total.floors, strict=True):
-            again |= ((floor < np.inf) & (floor <= nearest.distances)).any(axis=1)
+        for nearest, floor, direction in zip(*total[:2], directions, strict=True):
+            missing = (floor < np.inf) & (floor <= nearest.distances)
+            again |= missing.any(axis=1) & (floor.min(axis=1) < self._needed(direction))
         if self.excluded is not None:
             again &= ~self.excluded
         windows = np.flatnonzero(again) if self.shape[1] else np.zeros(0, np.int64)
@@ -280,9 +287,12 @@ class ChannelJoin(Join):
                 ]
             )
             values = channel_means(profiles, self.rule)
-            sides = [("both", "neighbour", answer[:2])]
+            sides: list[tuple[str, str, Any]] = []
+            if self.needed is None:
+                sides.append(("both", "neighbour", answer[:2]))
             for direction, nearest in (("left", answer.left), ("right", answer.right)):
-                if nearest is not None:
+                # where all are asked for
+                if nearest is not None and np.all(np.isinf(self._needed(direction))):
                     sides.append((direction, f"{direction} neighbour", nearest))
             for direction, name, (distances, indices) in sides:
                 admissible = self.admissible(np.array([window]), places, direction)[0]

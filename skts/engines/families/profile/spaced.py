@@ -76,6 +76,11 @@ class SpacedNeighbors(Join):
         n_blocks = -(-self.shape[1] // self.block)
         return max(1, min(n_blocks, (self.n_spaced - 1) * touched + 1))
 
+    @property
+    def at_a_time(self) -> int:
+        """Windows that are compared at a time."""
+        return AT_A_TIME
+
     def result_bytes(self) -> int:
         """Size of the neighbours, and of what they are chosen from."""
         return 16 * self.shape[0] * (self.n_spaced + 2 * self.n_listed)
@@ -119,7 +124,7 @@ class SpacedNeighbors(Join):
                 nearest.add(first + some, Nearest(found.distances[some], found.indices[some]))
             if floor is not None:
                 part = floors[first : first + len(floor)]
-                np.minimum(part, floor, out=part)
+                np.minimum(part, floor.ravel(), out=part)
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Choose the neighbours of each window."""
@@ -149,13 +154,17 @@ class SpacedNeighbors(Join):
             values = plain_profile(self.a, window, self.other, self.length, self.normalize)
             places = np.arange(self.shape[1])
             values[~self._admissible(np.array([window]), places, self._direction)[0]] = np.inf
-            wanted = choose_apart(values[np.newaxis], self.n_spaced, self.exclusion)
-            found, expected = (
-                list(zip(distances[at].tolist(), indices[at].tolist(), strict=True))
-                for distances, indices, at in ((*answer[:2], window), (*wanted, 0))
-            )
-            item = f"the neighbours of window {window} that are apart"
-            yield Check(item, found, expected, found == expected)
+            yield self.check_window(window, answer, values)
+
+    def check_window(self, window: int, answer: JoinFound, values: np.ndarray) -> Check:
+        """Compare the neighbours of a window with those by its distances to all; overwrites."""
+        wanted = choose_apart(values[np.newaxis], self.n_spaced, self.exclusion)
+        found, expected = (
+            list(zip(distances[at].tolist(), indices[at].tolist(), strict=True))
+            for distances, indices, at in ((*answer[:2], window), (*wanted, 0))
+        )
+        item = f"the neighbours of window {window} that are apart"
+        return Check(item, found, expected, found == expected)
 
     @property
     def _direction(self) -> str:
@@ -213,7 +222,7 @@ class SpacedNeighbors(Join):
         order = np.argsort(block, kind="stable")
         at, rank, block = at[order], rank[order], block[order]
         bounds = np.flatnonzero(np.diff(block, prepend=-1, append=-1))
-        batch = max(1, AT_A_TIME // self.block)
+        batch = max(1, self.at_a_time // self.block)
         for first, stop in pairwise(bounds):
             start = int(block[first]) * self.block
             columns = slice(start, min(start + self.block, self.shape[1]))
@@ -243,7 +252,7 @@ class SpacedNeighbors(Join):
         """Distance of each window to the nearest of those that no tile has searched."""
         nearest = np.full(self.shape[0], np.inf)
         hidden = np.flatnonzero(b.unsearched)
-        batch = max(1, AT_A_TIME // self.shape[0])
+        batch = max(1, self.at_a_time // self.shape[0])
         for start in range(0, len(hidden), batch):
             some = hidden[start : start + batch]
             work = WindowDistances(self.other, some, self.a, self.length, self.normalize)
@@ -254,7 +263,7 @@ class SpacedNeighbors(Join):
         self, answer: Nearest, rows: np.ndarray, b: Kinds, run: Callable[[Reduction], Any]
     ) -> None:
         """Choose the neighbours of some windows from their distances to all others."""
-        batch = max(1, AT_A_TIME // self.shape[1])
+        batch = max(1, self.at_a_time // self.shape[1])
         for start in range(0, len(rows), batch):
             some = rows[start : start + batch]
             values = self._measure(some, slice(0, self.shape[1]), b, run)

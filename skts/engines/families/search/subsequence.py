@@ -32,9 +32,11 @@ _CELL = 4096
 
 
 def normalize_query(query: np.ndarray, normalize: bool) -> np.ndarray:
-    """A query z-normalised, or as it is: the bits that engines give to such a window."""
+    """A query z-normalised, each channel by itself, or as it is: the bits of such a window."""
     if not normalize:
         return query.copy()
+    if query.ndim == 2:
+        return np.stack([normalize_query(channel, True) for channel in query])
     low, high = query.min(), query.max()
     if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
         return np.zeros(query.size)
@@ -62,35 +64,46 @@ class LongSeries(NamedTuple):
 
     Attributes
     ----------
-    parts : tuple of ndarray of shape (n_timepoints,), float64
-        The series; memory maps stay where they are.
+    parts : tuple of ndarray of shape (n_timepoints,) or (n_channels, n_timepoints), float64
+        The series, all 1-D or all of several channels; memory maps stay where they are.
     """
 
     parts: tuple[np.ndarray, ...]
 
     @property
+    def n_channels(self) -> int:
+        """Channels of each series."""
+        return 1 if self.parts[0].ndim == 1 else len(self.parts[0])
+
+    def channel(self, channel: int) -> LongSeries:
+        """Return one channel of series of several."""
+        return LongSeries(tuple(one[channel] for one in self.parts))
+
+    @property
     def starts(self) -> np.ndarray:
         """Where each series begins on the line."""
-        lengths = [one.size + 1 for one in self.parts]
+        lengths = [one.shape[-1] + 1 for one in self.parts]
         return np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
 
     @property
     def n_points(self) -> int:
         """Points of the line."""
-        return sum(one.size + 1 for one in self.parts) - 1
+        return sum(one.shape[-1] + 1 for one in self.parts) - 1
 
     def piece(self, start: int, stop: int, out: np.ndarray | None = None) -> np.ndarray:
         """Lay out a run of points, NaN between the series; at the beginning of `out` if given."""
         stop = min(stop, self.n_points)
-        found = np.empty(stop - start) if out is None else out[: stop - start]
+        shape = *self.parts[0].shape[:-1], stop - start
+        found = np.empty(shape) if out is None else out[..., : stop - start]
         if len(self.parts) > 1:
             found.fill(np.nan)
         starts = self.starts
         first = int(np.searchsorted(starts, start, side="right")) - 1
         last = int(np.searchsorted(starts, stop, side="left"))
         for begin, one in zip(starts[first:last].tolist(), self.parts[first:last], strict=True):
-            a, b = max(start, begin), min(stop, begin + one.size)
-            found[max(a - start, 0) : max(b - start, 0)] = one[a - begin : max(b, a) - begin]
+            a, b = max(start, begin), min(stop, begin + one.shape[-1])
+            run = one[..., a - begin : max(b, a) - begin]
+            found[..., max(a - start, 0) : max(b - start, 0)] = run
         return found
 
     def locate(self, positions: np.ndarray) -> np.ndarray:
@@ -191,11 +204,12 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
 
     Windows have the length of the query. Windows and queries are z-normalised, each by its own
     mean and population deviation (a constant one to zeros), unless `normalize` is false. Points
-    count from the first of their window, so that its statistics depend on nothing else.
+    count from the first of their window, so that its statistics depend on nothing else. Each
+    channel is normalised by itself, and costs of points are summed over channels.
 
     Parameters
     ----------
-    queries : tuple of ndarray of shape (length,), float64
+    queries : tuple of ndarray of shape (length,) or (n_channels, length), float64
         Finite queries of any lengths.
     series : LongSeries
         Where to search.
@@ -245,12 +259,17 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     @cached_property
     def longest(self) -> int:
         """Points of the longest query."""
-        return max(query.size for query in self.queries)
+        return max(query.shape[-1] for query in self.queries)
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of queries and series."""
+        return self.series.n_channels
 
     @cached_property
     def shape(self) -> tuple[int, int]:
         """Queries, and windows of the shortest on the line."""
-        shortest = min(query.size for query in self.queries)
+        shortest = min(query.shape[-1] for query in self.queries)
         n_windows = max(0, self.series.n_points - shortest + 1)
         if self.n_windows is not None:
             n_windows = min(n_windows, self.n_windows)
@@ -259,7 +278,8 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     @property
     def step_work(self) -> int:
         """A few bounds, and a share of the cells of a warping matrix."""
-        return 4 * self.longest + self.warping.cells(self.longest, self.longest) // 8
+        cells = self.warping.cells(self.longest, self.longest)
+        return self.n_channels * (4 * self.longest + cells // 8)
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -292,7 +312,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     def part(self, tile: Tile) -> SubsequenceNeighbors:
         """Return some queries and a piece of the line."""
         queries = self.queries[tile.rows]
-        longest = max(query.size for query in queries)
+        longest = max(query.shape[-1] for query in queries)
         piece = self.series.piece(tile.col, tile.col_stop + longest - 1)
         return replace(
             self,
@@ -322,7 +342,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
                 continue
             positions = np.concatenate([so_far.positions, found.positions[keep] + tile.col])
             distances = np.concatenate([so_far.distances, found.distances[keep]])
-            length = self.queries[row].size
+            length = self.queries[row].shape[-1]
             need = self.apart(length)
             if need:
                 order = np.lexsort((positions, distances))
@@ -345,7 +365,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
             order = np.lexsort((found.positions, found.distances))
             positions = self.series.locate(found.positions)
             if self.n_neighbors is not None:
-                exclusion = self.exclusion_of(query.size)
+                exclusion = self.exclusion_of(query.shape[-1])
                 order = greedy(positions, order, exclusion, self.n_neighbors)
             answer.append(WindowMatches(found.distances[order], positions[order]))
         return answer
@@ -359,7 +379,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
 
     def _verify_query(self, row: int, found: WindowMatches, sample: Sample) -> Iterator[Check]:
         """Compare some matches of one query, and look at some other windows."""
-        length = self.queries[row].size
+        length = self.queries[row].shape[-1]
         listed = [
             (distance, *place)
             for distance, place in zip(
@@ -375,7 +395,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         for place in sample(self.series.n_points - length + 1, 64):
             series = int(np.searchsorted(starts, place, side="right")) - 1
             start = place - int(starts[series])
-            if start + length > self.series.parts[series].size:
+            if start + length > self.series.parts[series].shape[-1]:
                 continue
             if self.n_windows is not None and place >= self.n_windows:
                 continue
@@ -393,13 +413,15 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         """Distance of a query and a window, by plain code."""
         from ...host import plain
 
-        length, warping = self.queries[row].size, self.warping
-        query, window = np.empty((1, length)), np.empty((1, length))
-        plain.standardize(self.queries[row], 0, length, self.normalize, True, query[0])
-        points = np.array(self.series.parts[series][start : start + length], np.float64)
-        kind = plain.standardize(points, 0, length, self.normalize, True, window[0])
-        if kind == plain.UNKNOWN:
-            return np.inf
+        asked, warping = np.atleast_2d(self.queries[row]), self.warping
+        length = asked.shape[1]
+        query, window = np.empty(asked.shape), np.empty(asked.shape)
+        points = np.atleast_2d(self.series.parts[series][..., start : start + length])
+        for channel, one in enumerate(np.array(points, np.float64)):
+            plain.standardize(asked[channel], 0, length, self.normalize, True, query[channel])
+            kind = plain.standardize(one, 0, length, self.normalize, True, window[channel])
+            if kind == plain.UNKNOWN:
+                return np.inf
         radius = int(warping.radius(length, length))
         options = warping.squared, warping.largest, False, False
         return float(warping.distance(plain.warped(query, window, radius, *options)))

@@ -285,7 +285,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _least(values):
+def least_of(values):
     """The least of some values, none of which is NaN."""
     least = values[0]
     for lane in range(values.size):
@@ -315,7 +315,7 @@ def bound_by_query(piece, p, queries, q, comparison, limit, out):
                 cost = d * d if squared else d
                 most = cost if cost > out[lane] else out[lane]
                 out[lane] = most if largest else out[lane] + cost
-        if _least(out) > limit:
+        if least_of(out) > limit:
             break
 
 
@@ -380,7 +380,7 @@ def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
                 cost = d * d if squared else d
                 more = cost if cost > total[lane] else total[lane]
                 total[lane] = more if largest else total[lane] + cost
-        if _least(total) > limit:
+        if least_of(total) > limit:
             break
     for lane in range(LANES):
         out[lane] = total[lane] if total[lane] > out[lane] else out[lane]

@@ -20,7 +20,8 @@ from ...host.by_numpy import statistics
 from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
-from . import lanes
+from ..elastic.dtw import block_kernel
+from . import channels, lanes
 from .lanes import AlikeQueries, Comparison, InLanes, Piece
 
 __all__ = ["SubsequenceTiles"]
@@ -41,20 +42,28 @@ class SubsequenceTiles:
         self, reduction: SubsequenceNeighbors, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: its points several times, lanes; of each query all windows."""
-        length = reduction.longest
+        length, n_channels = reduction.longest, reduction.n_channels
         small = min(_numpy_bytes(reduction, cols), most_bytes(self.budget()))
-        found = 33 * rows * cols + 16 * cols * min(rows, _together(cols))
+        found = 33 * rows * cols
+        if n_channels == 1:
+            found += 16 * cols * min(rows, _together(cols))
+        else:
+            found += channels.most_bytes(n_channels, length, cols)
         return (
-            _query_bytes(rows, length),
-            42 * (cols + length) + found + 8 * 32 * (7 * length + 64) + small,
+            n_channels * _query_bytes(rows, length),
+            n_channels * 42 * (cols + length) + found + 8 * 32 * (7 * length + 64) + small,
         )
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray
     ) -> list[TileMatches]:
         """Windows of a tile that may match each of some queries."""
+        several = reduction.n_channels > 1
         line = reduction.series.piece(tile.col, tile.col_stop + reduction.longest - 1)
-        filled, finite = fill_gaps(line)
+        if several:
+            filled, finite = channels.fill_gaps(line)
+        else:
+            filled, finite = fill_gaps(line)
 
         def seconds() -> tuple[float, float]:
             return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
@@ -62,17 +71,24 @@ class SubsequenceTiles:
         def able() -> bool:
             return _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
 
-        small = prefer_numpy(seconds, lanes.search, able=able, like=cell_of(reduction.warping))
-        points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
+        kernel = block_kernel if several else lanes.search
+        small = prefer_numpy(seconds, kernel, able=able, like=cell_of(reduction.warping))
+        points = np.concatenate([filled, np.repeat(filled[..., -1:], lanes.LANES, -1)], axis=-1)
         found: dict[int, TileMatches] = {}
         for length, rows in _rows_of_length(reduction, tile).items():
-            n_windows = min(tile.shape[1], line.size - length + 1)
+            n_windows = min(tile.shape[1], line.shape[-1] - length + 1)
             if n_windows < 1:
                 found |= {row: TileMatches(np.empty(0, np.int64), np.empty(0)) for row in rows}
                 continue
             if small:
                 whole = whole_windows(finite, length)[:n_windows]
                 found |= {row: _measure(reduction, row, filled, whole, cancel) for row in rows}
+                continue
+            if several:
+                whole = whole_windows(finite, length)[:n_windows]
+                windows = channels.prepare(points, whole, length, bool(reduction.normalize))
+                for row in rows:
+                    found[row] = channels.search(reduction, row, windows, cancel)
                 continue
             piece = _prepare(reduction, points, finite, length, n_windows)
             step = _together(n_windows)
@@ -143,7 +159,7 @@ def _rows_of_length(reduction: SubsequenceNeighbors, tile: Tile) -> dict[int, li
     """Queries of a tile by their length: windows of one length are prepared once."""
     rows: dict[int, list[int]] = {}
     for row in range(tile.row, tile.row_stop):
-        rows.setdefault(reduction.queries[row].size, []).append(row)
+        rows.setdefault(reduction.queries[row].shape[-1], []).append(row)
     return rows
 
 
@@ -159,7 +175,8 @@ def _prepare_queries(given: list[np.ndarray], radius: int, normalize: bool) -> A
 
 def _numpy_bytes(reduction: SubsequenceNeighbors, n_windows: int) -> int:
     """Bytes that `_measure` holds."""
-    return 8 * 12 * (reduction.longest + 2) * min(n_windows, _at_a_time(reduction))
+    points = reduction.n_channels * (reduction.longest + 2)
+    return 8 * 12 * points * min(n_windows, _at_a_time(reduction))
 
 
 def _measure(
@@ -172,39 +189,52 @@ def _measure(
     """Windows of a piece that match a query, by NumPy, from the certified distances of all."""
     warping, places = reduction.warping, np.flatnonzero(whole)
     given = np.array(reduction.queries[row], np.float64)
-    length, n_windows = given.size, whole.size
-    query = normalize_query(given, bool(reduction.normalize))[np.newaxis, :, np.newaxis]
-    anchor, mean, inverse = (np.full(n_windows, value) for value in (0.0, 0.0, 1.0))
-    if reduction.normalize:
-        line = points[: n_windows + length - 1]
-        mean, deviation, low, high = statistics(line, line, length, True)
-        least = np.maximum(CONSTANT * np.maximum(np.abs(low), np.abs(high)), SMALLEST_RANGE)
-        regular = high - low > least
-        anchor, mean = line[:n_windows], np.where(regular, mean, 0.0)
-        inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=regular)
+    query = np.atleast_2d(normalize_query(given, bool(reduction.normalize)))[..., np.newaxis]
+    length, normalize = query.shape[1], bool(reduction.normalize)
+    lines = [line[: whole.size + length - 1] for line in np.atleast_2d(points)]
+    known = [(line, *_statistics(line, length, normalize)) for line in lines]
     distances = np.empty(places.size)
     step = _at_a_time(reduction)
     for start in range(0, places.size, step):
         some = places[start : start + step]
-        window = points[some + np.arange(length)[:, np.newaxis]]
-        window = (window - anchor[some] - mean[some]) * inverse[some]
+        at = some + np.arange(length)[:, np.newaxis]
+        window = np.stack(
+            [
+                (line[at] - anchor[some] - mean[some]) * inverse[some]
+                for line, anchor, mean, inverse in known
+            ]
+        )
         lengths = np.full(some.size, length)
         with np.errstate(over="ignore"):
-            costs = by_numpy.fill(query, window[np.newaxis], lengths, lengths, warping, cancel)
+            costs = by_numpy.fill(query, window, lengths, lengths, warping, cancel)
         distances[start : start + step] = warping.distance(costs)
     keep = (distances <= reduction.limit_of(row)) & (distances < np.inf)
     return TileMatches(places[keep], distances[keep])
 
 
+def _statistics(
+    line: np.ndarray, length: int, normalize: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First point, mean from it on, and 1 / deviation of all windows of a line, certified."""
+    n_windows = line.size - length + 1
+    if not normalize:
+        return np.zeros(n_windows), np.zeros(n_windows), np.ones(n_windows)
+    mean, deviation, low, high = statistics(line, line, length, True)
+    least = np.maximum(CONSTANT * np.maximum(np.abs(low), np.abs(high)), SMALLEST_RANGE)
+    regular = high - low > least
+    inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=regular)
+    return line[:n_windows], np.where(regular, mean, 0.0), inverse
+
+
 def _at_a_time(reduction: SubsequenceNeighbors) -> int:
     """Windows side by side for NumPy."""
-    return max(1, 2 * ENTRIES // reduction.longest)
+    return max(1, 2 * ENTRIES // (reduction.n_channels * reduction.longest))
 
 
 def _seconds(reduction: SubsequenceNeighbors, n_queries: int, n_windows: int) -> float:
     """About how long NumPy takes for some queries."""
     length, n_steps = reduction.longest, -(-n_windows // _at_a_time(reduction))
-    cells = reduction.warping.cells(length, length)
+    cells = reduction.n_channels * reduction.warping.cells(length, length)
     return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)
 
 
