@@ -70,7 +70,7 @@ def before(family, work):
     path = _records.RESULTS / f"peers-{family}.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     found = [row for row in rows if row.get("work") == title and "seconds" in row]
-    return sum(row["seconds"] * row["rounds"] for row in found) if found else 30.0
+    return sum(row["seconds"] * row.get("rounds", 3) for row in found) if found else 30.0
 
 
 def parts(only, others, folder, deadline):
