@@ -399,8 +399,8 @@ __device__ __forceinline__ void sums_over_lanes(float (&values)[Q]) {
     add_over_lanes(values, included);
 }
 
-// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances go through it, too,
-// so that what is loaded ahead has the registers in which values are put in order afterwards. Each row is gone through once, by
+// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances and what is needed go
+// through it, too, so that much is loaded ahead. Each row is gone through once, by
 // lower bounds. The pairs of a row that may be near are settled one after the other, by all lanes, which have some of the channels
 // each. It is one function: the covariances of a row are gone through in it, and a settled pair takes them from there.
 template <int C, int M, int B, bool WORST, typename T>
@@ -513,12 +513,19 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
             const float distance = root_of(fmaxf((float)square_of(cov, step, other), 0.0f));
             return WORST ? turned<M>(distance, c) : distance;
         };
+        const auto needed = [&](int number) {
+            const int at = (number - 1) * 32;
+            return fmaxf(tops_a[own + at], tops_b[theirs + at]);
+        };
         float values[C];
         if constexpr (STAGED) {
 #pragma unroll(AHEAD)
             for (int c = 0; c < C; ++c) distances[c][lane] = distance_of(c);
 #pragma unroll
             for (int c = 0; c < C; ++c) values[c] = distances[c][lane];
+            // then what is needed, which would else be waited for number by number
+#pragma unroll(AHEAD)
+            for (int c = 0; c < C; ++c) distances[c][lane] = needed(c + 1);
         } else {
 #pragma unroll
             for (int c = 0; c < C; ++c) values[c] = distance_of(c);
@@ -526,8 +533,8 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
         order_channels<M, 0, power_above(C - M)>(values);
         bool near = false;
         add_channels<M, WORST>(values, [&](int number, float total) {
-            const int at = (number - 1) * 32;
-            near |= total <= fmaxf(tops_a[own + at], tops_b[theirs + at]) && (!WORST || total >= 0);
+            const float most = STAGED ? distances[number - 1][lane] : needed(number);
+            near |= total <= most && (!WORST || total >= 0);
         });
         unsigned waiting = __ballot_sync(ALL, near && j >= col && j < col_stop);
         for (; waiting; waiting &= waiting - 1) settle(i, __ffs(waiting) - 1);

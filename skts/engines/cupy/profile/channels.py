@@ -292,18 +292,20 @@ def open_side(
 
     `hints` has sums, in units of the search, that neighbours need not exceed.
     """
-    tops = np.full((axis.mean.shape[0], axis.pitch), NOTHING)
-    wanted = np.zeros(axis.n_windows, bool)
+    tops, n_windows = cp.empty((axis.mean.shape[0], axis.pitch), np.float32), axis.n_windows
+    tops.fill(NOTHING)
+    wanted = np.zeros(n_windows, bool)
     wanted[windows] = looking[windows]
+    row = cp.asarray(np.where(wanted, MOST_NEEDED, NOTHING))
+    known = None if hints is None else cp.asarray(hints)
     for at, number in enumerate(rule.dimensions):
-        row = np.full(axis.n_windows, MOST_NEEDED)
-        if hints is not None:
+        tops[number - 1, :n_windows] = row
+        if known is not None:
             with np.errstate(over="ignore"):
-                known = hints[:, at] * (1 + 1e-6) + 1e-30
-            row = np.minimum(known, MOST_NEEDED).astype(np.float32)
-        tops[number - 1, : axis.n_windows] = np.where(wanted, row, NOTHING)
+                least = np.minimum(known[:, at] * (1 + 1e-6) + 1e-30, row)
+            tops[number - 1, :n_windows] = least.astype(np.float32)
     dropped = cp.zeros(axis.pitch, np.int32)
-    return ChannelSide(cp.asarray(tops), dropped, bool(wanted.any()))
+    return ChannelSide(tops, dropped, bool(wanted.any()))
 
 
 class ChannelWalk(NamedTuple):
@@ -542,8 +544,10 @@ def answer(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distances and places of neighbours of some windows, and whether some may be missing."""
     wanted = [number - 1 for number in rule.dimensions]
-    distances = np.stack([to_host(found.distances[at, windows]).copy() for at in wanted], axis=1)
-    indices = np.stack([to_host(found.indices[at, windows]).copy() for at in wanted], axis=1)
-    indices = indices.astype(np.int64)
-    indices[indices == TAKES_NO_PART] = -1
-    return distances, indices, to_host(side.dropped[windows]) > 0
+    places = np.where(found.indices == TAKES_NO_PART, np.int32(-1), found.indices)
+    distances, indices = (
+        to_host(cp.ascontiguousarray(values[:, windows].T)) for values in (found.distances, places)
+    )
+    if len(wanted) < distances.shape[1]:
+        distances, indices = distances[:, wanted], indices[:, wanted]
+    return distances, indices.astype(np.int64), to_host(side.dropped[windows]) > 0
