@@ -8,8 +8,8 @@ test series and classes), `seed`, `threads`, and `cores`: the process keeps to t
 
 A fit and a prediction of a few series come first, so that compiling is not in the times. What takes
 less than `AGAIN` seconds, or is done on a GPU, is done twice, since other sizes may need other
-kernels, and the second time counts. Times of one thread are of the processor, since a machine may have other users; of
-several threads, and of a GPU, by the clock.
+kernels, and the second time counts. Times of one thread are of the processor, since a machine may
+have other users; of several threads, and of a GPU, by the clock.
 """
 
 import json
