@@ -119,7 +119,7 @@ def write_cpu(path, name, rows, **more):
 def _script():
     """The module that runs, or its file."""
     module = sys.modules["__main__"].__spec__
-    return module.name if module else Path(sys.argv[0]).stem
+    return module.name.removesuffix(".__main__") if module else Path(sys.argv[0]).stem
 
 
 def _command():

@@ -2,23 +2,27 @@
 
 A request holds `threads`, `n_clusters`, `n_iter` and z-normalised series X. Everybody clusters them
 for n_iter iterations, in its fastest way, from the first `n_clusters` series as centres where it
-takes centres (kshape takes none and starts at random). The answer is the number of iterations done
-and the labels.
+takes centres (kshape takes none and starts at random). "skts-gpu" and "kshape-gpu" do so on a GPU.
+The answer is the number of iterations done and the labels.
 """
 
 import numpy as np
 from _worker import main
 
 
-def skts(X, k, n_iter, threads):
+def skts(X, k, n_iter, threads, engine="numba"):
     import warnings
 
     from skts import KShapeClusterer
 
     # whether labels still change after so few iterations is no matter here
     warnings.simplefilter("ignore")
-    model = KShapeClusterer(k, init=X[:k], max_iter=n_iter, engine="numba", n_jobs=threads).fit(X)
+    model = KShapeClusterer(k, init=X[:k], max_iter=n_iter, engine=engine, n_jobs=threads).fit(X)
     return model.n_iter_, model.labels_
+
+
+def skts_on_gpu(X, k, n_iter, threads):
+    return skts(X, k, n_iter, threads, engine="cupy")
 
 
 def tslearn(X, k, n_iter, threads):
@@ -47,9 +51,29 @@ def kshape(X, k, n_iter, threads):
     return n_iter, model.labels_.astype(int)
 
 
+def kshape_on_gpu(X, k, n_iter, threads):
+    """The same authors' code for PyTorch; labels are on the host when it returns."""
+    import torch
+    from kshape.core_gpu import KShapeClusteringGPU
+
+    torch.manual_seed(0)
+    model = KShapeClusteringGPU(k, max_iter=n_iter).fit(X[:, :, None])
+    return n_iter, model.labels_.astype(int)
+
+
+LIBRARIES = {
+    "skts": skts,
+    "tslearn": tslearn,
+    "aeon": aeon,
+    "kshape": kshape,
+    "skts-gpu": skts_on_gpu,
+    "kshape-gpu": kshape_on_gpu,
+}
+
+
 def prepare(library, request):
     """A warm-up on few series, and the work."""
-    cluster = {"skts": skts, "tslearn": tslearn, "aeon": aeon, "kshape": kshape}[library]
+    cluster = LIBRARIES[library]
     X = request["X"]
     k, n_iter, threads = (int(request[name]) for name in ("n_clusters", "n_iter", "threads"))
 

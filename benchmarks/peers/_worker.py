@@ -33,11 +33,16 @@ def main(prepare, estimator):
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
     if library == "skts":
         import skts
+        from skts.engines import replace_kernels
 
         skts.warm_up("numba", [getattr(skts, estimator)])
     with np.load(request_path) as file:
         warm_up, work, *answer = prepare(library, dict(file))
     warm_up()
+    if library == "skts":
+        # it has several kernels for one kind of work, and takes them by its size
+        with replace_kernels(always=False):
+            work()
     print("ready", flush=True)
     result = None
     for _ in sys.stdin:

@@ -39,6 +39,19 @@ def apart(n_samples, n_timepoints):
     return found | {"X": found["X"] + 1e3, "Y": found["Y"] + 2e3}
 
 
+def from_one_slope(n_samples, n_timepoints, n_sloping=20):
+    """The same behind one steep slope, which keeps all paths in the corner where they begin.
+
+    aeon ends a path of shape DTW at the border of the matrix, and leaves out what is left of it.
+    """
+    found = walks(n_samples, n_timepoints)
+    slope = np.tile(np.linspace(1e3, 0, n_sloping), (n_samples, 1))
+    for side in "XY":
+        walk = found[side][:, :-n_sloping]
+        found[side] = np.concatenate([slope, walk - walk[:, :1]], axis=1)
+    return found
+
+
 def osuleaf():
     """OSULeaf of the UCR archive from the folder SKTS_DATA, else warped shapes of that shape."""
     data = archive("OSULeaf")
@@ -94,7 +107,7 @@ OTHERS = {
     "lcss": ("LCSS", walks, ("aeon", "wildboar", "tsdistances")),
     "erp": ("ERP, far apart", apart, ("aeon", "wildboar", "tsdistances")),
     "edr": ("EDR, far apart", apart, ("aeon", "wildboar")),
-    "shape_dtw": ("shape DTW", walks, ("aeon",)),
+    "shape_dtw": ("shape DTW, from one slope", from_one_slope, ("aeon",)),
 }
 #: wildboar takes points as equal under MSM that differ a little.
 TOLERANCES = {"msm": 1e-7}

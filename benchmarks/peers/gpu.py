@@ -4,11 +4,12 @@
     SKTS_SCAMP=FOLDER SKTS_CUDTW=FOLDER python -m benchmarks.peers.gpu --built PROGRAMS
     python -m benchmarks.peers.gpu --build-only --arch 90 --built PROGRAMS      # where no GPU is
 
-takes less than two minutes and writes `benchmarks/results/peers-gpu.json`. SCAMP
+takes some three minutes and writes `benchmarks/results/peers-gpu.json`. SCAMP
 (github.com/zpzim/SCAMP) makes matrix profiles, cuDTW++ (github.com/asbschmidt/cuDTW) compares one
-query with many series under DTW. Both are compiled from folders of their sources, SCAMP also with
-cuFFT (of the CUDA toolkit, of the package nvidia-cufft, or in the folder that SKTS_CUFFT names);
-`--built` keeps the programs, and takes those that are there already.
+query with many series under DTW, and the authors of k-Shape have code for PyTorch in their package
+kshape, which runs in its environment (`--environments`). The first two are compiled from folders of
+their sources, SCAMP also with cuFFT (of the CUDA toolkit, of the package nvidia-cufft, or in the
+folder that SKTS_CUFFT names); `--built` keeps the programs, and takes those that are there already.
 
 Results are compared before rows are written. SCAMP: correlations of all windows with their nearest
 neighbours, which it keeps in float32; where another neighbour is named, the correlation with that
@@ -22,6 +23,10 @@ thread 32 values or more let the seventeenth of them continue from the cell befo
 them, diagonally, and not from its own (`penalty_diag` where `penalty_temp1` belongs). With that
 word changed all distances agree, on an emulator; there are as many instructions.
 
+k-Shape of its authors starts with labels at random, ours with series as centres: the Rand indices
+of labels and planted kinds are compared. A figure is the time of `fit` over its iterations, from a
+host array to labels on the host.
+
 `SKTS_DATA` names a folder with `long/mitbih100_mlii.npz`, an ECG; without it there are no rows of
 the ECG.
 """
@@ -34,9 +39,11 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from sklearn.metrics import rand_score
 
 from benchmarks._gpu import keep_rows, make_parser, verdict
 from benchmarks.elastic.gpu_dtw import as_series, check_estimates, kernel_seconds
+from benchmarks.peers import _environments, _rounds, kshape
 from benchmarks.peers._gpu_programs import (
     PROGRAMS,
     ProgramError,
@@ -111,7 +118,7 @@ def compare_squares(own, theirs):
 
 def row(work, peer, unit, settings, theirs, ours, checked):
     """A row: what the peer and skts reach, and how many times faster skts is."""
-    ratio = theirs / ours if unit == "s" else ours / theirs
+    ratio = ours / theirs if unit == "Tcells/s" else theirs / ours
     return {
         "work": work,
         "peer": peer,
@@ -225,7 +232,39 @@ def cudtw_rows(program, folder, options):
             )
 
 
-ROWS = {"scamp": scamp_rows, "cudtw": cudtw_rows}
+def kshape_rows(program, folder, options):
+    """k-Shape: a row for each shape of the series; there is no program."""
+    pythons = {
+        "skts-gpu": sys.executable,
+        "kshape-gpu": _environments.interpreter(
+            "kshape", folder=options.environments, python=sys.executable
+        ),
+    }
+    for work in kshape.WORKS.values():
+        request, kinds = work.request()
+        ours, theirs = _rounds.measure(
+            kshape.SCRIPT, request, pythons, threads=1, repeats=options.repeats, patience=8
+        )
+        if failure := ours.failure or theirs.failure:
+            raise ProgramError(f"k-Shape: {failure}")
+        found = [
+            (one.seconds / int(one.result[0]) * 1e3, rand_score(kinds, one.result[1:]))
+            for one in (ours, theirs)
+        ]
+        (own, mine), (other, others) = found
+        checked = f"Rand index {mine:.3f}, of its authors' {others:.3f}"
+        yield row(
+            f"k-Shape, an iteration, {work.name}",
+            "k-Shape of its authors, PyTorch",
+            "ms",
+            f"kshape {theirs.versions['kshape']}, torch {theirs.versions['torch']}, float32",
+            other,
+            own,
+            verdict(mine > others - 0.02, checked),
+        )
+
+
+ROWS = {"scamp": scamp_rows, "cudtw": cudtw_rows, "kshape": kshape_rows}
 
 
 def parse_options(words=None):
@@ -238,7 +277,10 @@ def parse_options(words=None):
             f"--{name}", type=Path, help=text, default=os.environ.get(variable), metavar="FOLDER"
         )
     parser.add_argument(
-        "--only", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS), help="fewer peers"
+        "--only", nargs="+", choices=list(ROWS), default=list(ROWS), help="fewer peers"
+    )
+    parser.add_argument(
+        "--environments", type=Path, default=_environments.FOLDER, help="where that of kshape is"
     )
     parser.add_argument("--built", type=Path, metavar="FOLDER", help="of compiled programs")
     parser.add_argument("--build-only", action="store_true", help="compile into the folder --built")
@@ -253,7 +295,7 @@ def parse_options(words=None):
 
 def built_programs(options, folder):
     """The folder of the programs; what is missing there is compiled."""
-    for name in options.only:
+    for name in (name for name in options.only if name in PROGRAMS):
         if (folder / name).exists() and not options.build_only:
             continue
         source = getattr(options, name)
@@ -273,9 +315,9 @@ def all_rows(options, programs, folder, failed):
     for name in options.only:
         try:
             yield from ROWS[name]((programs / name).resolve(), folder, options)
-        except ProgramError as error:
+        except (ProgramError, _environments.InstallationError) as error:
             print(error, file=sys.stderr, flush=True)
-            failed.append(PROGRAMS[name].title)
+            failed.append(PROGRAMS[name].title if name in PROGRAMS else name)
 
 
 def main():

@@ -163,6 +163,17 @@ def means(rows, models):
 ENDS = (", fit s", ", predict s", f"{ON_GPU}, fit s", f"{ON_GPU}, predict s")
 
 
+def place(column):
+    """Where a column stands: accuracies, those stated elsewhere, seconds, the rest."""
+    if column in MODELS:
+        return 1
+    if column.startswith("reference.csv"):
+        return 2
+    if column.startswith(MODELS) or column == "left out":
+        return 4 if ON_GPU in column or not column.endswith(" s") else 3
+    return 0
+
+
 class Table:
     """The record so far: its rows, and what is not in them."""
 
@@ -218,7 +229,8 @@ class Table:
                 same = both[0] == both[1]
                 row = row | {f"{model}{ON_GPU}, labels": SAME if same else "DIFFER"}
         gaps = {model: sets[name] for model, sets in self.left_out.items() if name in sets}
-        return row | ({"left out": gaps} if gaps else {})
+        row = row | ({"left out": gaps} if gaps else {})
+        return {column: row[column] for column in sorted(row, key=place)}
 
     def write(self):
         """Write the record."""

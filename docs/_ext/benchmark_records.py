@@ -69,7 +69,7 @@ GROUPS = {
         "Beside other packages",
         "The same work in the same run, on a CPU. Results are compared before times; rows of "
         "packages whose result differs say so. Seconds are medians of several rounds, taken in "
-        "turns, on a small machine that others used at the same time.",
+        "turns on the same cores, while the machine also did other work.",
     ),
     "gpu": (
         "On a GPU",
