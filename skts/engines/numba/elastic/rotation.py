@@ -58,6 +58,19 @@ def _period(y, m):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _lay_out(series, lengths, candidate, first, start, width, columns):
+    """Write the points of runs from their column `start` on, one run in each lane."""
+    for lane in range(LANES):
+        length = lengths[candidate[lane]]
+        for c in range(columns.shape[0]):
+            y, place = series[candidate[lane], c], (first[lane] + start) % length
+            for j in range(width):
+                columns[c, j, lane] = y[place]
+                # a candidate goes on from its beginning
+                place = place + 1 if place + 1 < length else 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _bound(x, series, lengths, candidate, first, count, reach, cell, least, room, cancel):
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
@@ -78,13 +91,7 @@ def _bound(x, series, lengths, candidate, first, count, reach, cell, least, room
         if cancel[0]:
             return
         width = min(_WIDTH, m - start)
-        for lane in range(LANES):
-            length = lengths[candidate[lane]]
-            for c in range(n_channels):
-                y, place = series[candidate[lane], c], (first[lane] + start) % length
-                for j in range(width):
-                    columns[c, j, lane] = y[place]
-                    place = place + 1 if place + 1 < length else 0
+        _lay_out(series, lengths, candidate, first, start, width, columns)
         # a path may begin at any of the first `count` columns
         for j in range(width + 1):
             row[j] = 0.0 if start + j < count else np.inf
