@@ -236,7 +236,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         engine = get_engine(self.engine, watch.search(range(len(patterns)), sample))
         self._remember_form(X, series)
         self._watch, self._groups = watch, watch.groups()
-        self._checked = self._parameters()
+        self._checked = _Checked.of(self)
         self.radii_ = radii
         self.n_samples_fit_ = len(patterns)
         self.engine_ = engine.name
@@ -270,9 +270,9 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             If `points` is not 1-D.
         """
         check_is_fitted(self)
-        if any(getattr(self, name) is not value for name, value in self._checked):
-            self._validate_params()
-            self._checked = self._parameters()
+        if self._checked != _Checked.of(self):
+            self._validate_params()  # set_params may have come after fit
+            self._checked = _Checked.of(self)
         more = check_more_points(points, "a stream", self)
         if not isinstance(final, bool):
             raise TypeError(f"final={final!r} is neither True nor False.")
@@ -294,10 +294,6 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         if final:
             self._begin()
         return distances, starts
-
-    def _parameters(self) -> tuple[tuple[str, Any], ...]:
-        """The parameters as they are: `update`, called often, checks only those that are new."""
-        return tuple((name, getattr(self, name)) for name in self._parameter_constraints)
 
     def _begin(self) -> None:
         """Forget the stream."""
@@ -321,6 +317,33 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
                     order = np.argsort(places)
                     found[row] = places[order] + (stop - part.size), one.distances[order]
         return found
+
+
+class _Checked:
+    """Parameters that have been checked, so that `update`, called often, checks new ones alone.
+
+    A copy, and what a pickle brings, knows of none.
+    """
+
+    def __init__(self, *parameters: Any) -> None:
+        self.parameters = parameters
+
+    @classmethod
+    def of(cls, monitor: SubsequenceMonitor) -> _Checked:
+        """The parameters of a monitor."""
+        return cls(*(getattr(monitor, name) for name in monitor._parameter_constraints))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all parameters are the same objects."""
+        if not isinstance(other, _Checked) or len(self.parameters) != len(other.parameters):
+            return False
+        return all(a is b for a, b in zip(self.parameters, other.parameters, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # by their places, which change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without parameters."""
+        return type(self), ()
 
 
 class _Group(NamedTuple):
