@@ -243,13 +243,15 @@ class DTWKMedoids(
         # what engines prepare lives as long as this copy
         private = series.freeze()
         compared, _, warping = distance.sides(private, private)
-        # rows are of medoids, and a function gets the point of the other series first
-        warping = warping if warping.symmetric else warping.flipped
         engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
 
         def _between(left: Series, right: Series) -> np.ndarray:
-            found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
-            return found
+            if warping.symmetric:
+                found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
+                return found
+            # rows are of medoids, and a function gets the point of the other series first
+            found = self._run(DTWMatrix(right, left, warping), engine)
+            return np.ascontiguousarray(found.T)
 
         rows = DistanceRows(compared, _between)
         best = self._best_of_runs(rows, given)
