@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._metrics import distance_of
+from ..engines import Warping
 from ..metrics import PointCost, dtw_path, pairwise_dtw
 from ..neighbors import DTWNearestNeighbor
 from ._style import COSTS, PanelsMixin, check_fitted, color_of
@@ -141,8 +141,7 @@ class AlignmentDisplay(PanelsMixin):
         first, second = (_points(one) for one in (x, y))
         radius = None
         if window is not None:
-            warping = distance_of(**options).warping
-            radius = int(warping.radius(first.shape[1], second.shape[1]))
+            radius = int(Warping(window=window).radius(first.shape[1], second.shape[1]))
         display = cls(first, second, path, distance, cost, radius, names)
         return display.plot(series=series, axes=axes)
 
