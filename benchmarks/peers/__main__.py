@@ -1,35 +1,158 @@
-"""Every comparison with other packages on the CPU, one after the other: all records in one command.
+"""Every comparison with other packages on the CPU: all records in one command.
 
     python -m benchmarks.peers
     python -m benchmarks.peers --environments FOLDER --only profile search
+    python -m benchmarks.peers --at-once 9 --repeats 3 --patience 8
 
-Takes an hour, on a machine that does nothing else. A comparison that fails does not stop the
-others.
+Comparisons come one after the other, on a machine that does nothing else, which takes an hour. One
+that fails does not stop the others.
+
+With ``--at-once MINUTES`` works are done at the same time on a machine of many cores, each with one
+number of threads on as many cores of its own, and the run ends after so many minutes; works that
+were not done are then not in the records. Memory and its bandwidth are shared: rows are to be
+compared within a work, whose libraries take turns on the same cores.
 """
 
 import argparse
+import importlib
+import json
+import os
+import signal
 import subprocess
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
+
+from benchmarks import _records
+from benchmarks._cores import Deadline, Job, at_once, available, device
 
 #: Found, not listed: whoever has a worker beside it.
 FAMILIES = sorted(
     path.name[1:].removesuffix("_worker.py") for path in Path(__file__).parent.glob("_*_worker.py")
 )
+#: Threads of the works that are done at once; with one the answers are found that those with two
+#: are judged by, where a family has one process for both.
+THREADS = {"search": [(1, 2)], "shapelets": [(1,)]}
+EACH = [(1,), (2,)]
+#: What skts compiles for a family.
+ESTIMATORS = {
+    "elastic": "DTWNearestNeighbor",
+    "kshape": "KShapeClusterer",
+    "profile": "MotifFinder",
+    "search": "SubsequenceSearch",
+    "shapelets": "ShapeletTreeClassifier",
+}
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", nargs="+", choices=FAMILIES, default=FAMILIES)
-    options, others = parser.parse_known_args()
+#: Keeps a command to cores that are named before it.
+PINNED = (
+    "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); "
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
+def finished(command, cores, deadline):
+    """Whether a command ends well, on some cores and before the deadline; it is stopped there."""
+    pinned = [sys.executable, "-c", PINNED, ",".join(map(str, cores)), *command]
+    process = subprocess.Popen(pinned, start_new_session=True)
+    try:
+        return process.wait(max(0.1, deadline.seconds)) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return False
+
+
+def before(family, work):
+    """Seconds that the rounds of a work took in the last record; many where it has none."""
+    title = getattr(work, "name", None)
+    path = _records.RESULTS / f"peers-{family}.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    found = [row for row in rows if row.get("work") == title and "seconds" in row]
+    return sum(row["seconds"] * row.get("rounds", 3) for row in found) if found else 30.0
+
+
+def parts(only, others, folder, deadline):
+    """A job for each family, work and numbers of threads, and where its part of the record is."""
+    for family in only:
+        works = importlib.import_module(f"benchmarks.peers.{family}").WORKS
+        for name, work in works.items():
+            for threads in THREADS.get(family, EACH):
+                output = folder / f"{family}-{name}-{threads[0]}.json"
+                command = [sys.executable, "-m", f"benchmarks.peers.{family}", "--works", name]
+                command += ["--threads", *map(str, threads), "--output", str(output), *others]
+                run = partial(finished, command, deadline=deadline)
+                title = f"{family}, {name}, threads {max(threads)}"
+                yield family, output, before(family, work), Job(title, run, max(threads))
+
+
+def merged(found, cores):
+    """One record of its parts."""
+    record = dict(found[0])
+    for part in found[1:]:
+        for key, value in part.items():
+            if isinstance(value, dict):
+                record[key] = record[key] | value
+            elif isinstance(value, list):
+                record[key] = record[key] + value
+    own = _records.record("", device="", versions={}, rows=[])
+    return record | {"device": device(cores), "date": own["date"], "command": own["command"]}
+
+
+def all_at_once(options, others):
+    """Do the works at the same time, and write the records; what failed."""
+    cores, deadline = options.cores or available(), Deadline(options.at_once)
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(parts(options.only, others, Path(folder), deadline))
+        found.sort(key=lambda part: -part[2])
+        code = "import skts; skts.warm_up('numba', [skts.{}])"
+        compilations = [
+            Job(f"{name}, compiling", partial(finished, [sys.executable, "-c", code.format(model)]))
+            for name, model in ESTIMATORS.items()
+            if name in options.only
+        ]
+        for job in compilations:
+            job.run = partial(job.run, deadline=deadline)
+        for jobs in (compilations, [part[-1] for part in found]):
+            for job, passed in at_once(jobs, cores):
+                left = f"{deadline.seconds:.0f} s left"
+                print(f"== {job.name}: {'done' if passed else 'FAILED'}, {left}", flush=True)
+                failed += [] if passed else [job.name]
+        order = [output for _, output, *_ in parts(options.only, [], Path(folder), deadline)]
+        for family in options.only:
+            outputs = [path for path in order if path.name.startswith(f"{family}-")]
+            written = [json.loads(path.read_text()) for path in outputs if path.exists()]
+            if written:
+                target = options.output_folder / f"peers-{family}.json"
+                _records.write(target, merged(written, cores))
+    return failed
+
+
+def one_by_one(options, others):
+    """Make one comparison after the other; what failed."""
     failed = []
     for family in options.only:
         print(f"== {family}", flush=True)
         command = [sys.executable, "-m", f"benchmarks.peers.{family}", *others]
         if subprocess.run(command).returncode:
             failed.append(family)
-    if failed:
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--only", nargs="+", choices=FAMILIES, default=FAMILIES)
+    parser.add_argument("--at-once", type=float, metavar="MINUTES")
+    parser.add_argument("--cores", type=int, nargs="+", metavar="N", help="of works at once")
+    parser.add_argument(
+        "--output-folder", type=Path, default=_records.RESULTS, help="of works at once"
+    )
+    options, others = parser.parse_known_args()
+    make = all_at_once if options.at_once else one_by_one
+    if failed := make(options, others):
         sys.exit(f"failed: {', '.join(failed)}")
 
 

@@ -29,6 +29,7 @@ def make_parser(description, peers, works, output, *, threads, repeats=5, patien
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter of environments that are made"
     )
+    parser.add_argument("--commit", help="what to record where there is no git")
     parser.add_argument("--upgrade", action="store_true", help="peers to their current versions")
     parser.add_argument("--output", type=Path, default=_records.RESULTS / output)
     return parser
@@ -62,16 +63,16 @@ class Comparison:
                 self.missing[library] = str(error).splitlines()[0]
                 print(error, file=sys.stderr)
 
-    def measure(self, request, threads, libraries=None):
+    def measure(self, request, threads, libraries=None, tolerance=None):
         """Let libraries, or all of them, do the work of a request; an `Outcome` for each."""
         outcomes = _rounds.measure(
             self.script,
             request,
-            {name: self.pythons[name] for name in libraries or self.pythons},
+            {name: path for name, path in self.pythons.items() if name in (libraries or [name])},
             threads=threads,
             repeats=self.options.repeats,
             patience=self.options.patience,
-            tolerance=self.tolerance,
+            tolerance=tolerance or self.tolerance,
         )
         for outcome in outcomes:
             kept = sorted({outcome.library, *ALONGSIDE} & outcome.versions.keys())
@@ -99,12 +100,17 @@ class Comparison:
         for work in (works[name] for name in self.options.works):
             request, cells = work.request()
             for threads in self.options.threads:
-                outcomes = self.measure(request, threads)
+                outcomes = self.measure(request, threads, **self._special(work))
                 new = list(rows(work, outcomes, threads, cells))
                 print(*table(new), sep="\n", flush=True)
                 found += zip(new, outcomes, strict=True)
         self.rows += [row | {"difference": outcome.difference} for row, outcome in found]
         return found
+
+    def _special(self, work):
+        """What `measure` is told of a work beside its request."""
+        names = ("libraries", "tolerance")
+        return {name: value for name in names if (value := getattr(work, name, None)) is not None}
 
     def write(self, title, **more):
         """Write the record."""
@@ -113,6 +119,7 @@ class Comparison:
             device=f"{_records.cpu()}, {os.cpu_count()} cores",
             versions=self.versions,
             rows=self.rows,
+            commit=self.options.commit,
             missing=self.missing,
             **more,
         )

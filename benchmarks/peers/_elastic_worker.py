@@ -1,17 +1,36 @@
 """DTW by skts and by each of its peers (see `_worker.py`).
 
-A request holds `kind` ("pairwise" or "nearest"), `radius` (of the Sakoe-Chiba band in points, -1
-for none), `threads` and the series. All libraries are asked for the same: for "pairwise" the DTW
-distances (square roots of summed squared differences) of every row of X to every row of Y; for
-"nearest" the labels of the rows of Z by a 1-nearest-neighbour classifier fitted to X and y. Each
-does it in its fastest way; what its window means is translated from the radius.
+A request holds `kind` ("pairwise" or "nearest"), `metric`, `radius` (of the Sakoe-Chiba band in
+points, -1 for none), `threads` and the series. All libraries are asked for the same: for "pairwise"
+the distances of every row of X to every row of Y, under DTW square roots of summed squared
+differences, under other distances with the parameters of `OTHERS`; for "nearest" the labels of the
+rows of Z by a 1-nearest-neighbour classifier under DTW fitted to X and y. Each does it in its
+fastest way; what its window means is translated from the radius.
 """
+
+from typing import ClassVar
 
 import numpy as np
 from _worker import main
 
+#: Other distances, with the parameters that skts is asked for: everybody else has the same.
+OTHERS = {
+    "msm": {"penalty": 1.0},
+    "twe": {"nu": 0.001, "lmbda": 1.0},
+    "edr": {"epsilon": 1.0},
+    "erp": {"gap": 0.0},
+    "lcss": {"epsilon": 1.0},
+    "shape_dtw": {"reach": 15},
+}
+
 
 class Skts:
+    def other(self, metric, X, Y, threads):
+        from skts.metrics import pairwise_distances
+
+        options = {"metric": metric, "metric_params": OTHERS[metric]}
+        return pairwise_distances(X, Y, **options, engine="numba", n_jobs=threads)
+
     def pairwise(self, X, Y, threads, **window):
         from skts.metrics import pairwise_dtw
 
@@ -29,6 +48,16 @@ class Skts:
 
 class Aeon:
     """Gives sums, not their roots; a window is a fraction of the length, rounded down."""
+
+    NAMES: ClassVar = {"penalty": "c", "gap": "g"}
+
+    def other(self, metric, X, Y, threads):
+        from aeon import distances
+
+        options = {self.NAMES.get(name, name): value for name, value in OTHERS[metric].items()}
+        function = getattr(distances, f"{metric}_pairwise_distance")
+        found = function(X, Y, n_jobs=threads, **options)
+        return np.sqrt(found) if metric == "shape_dtw" else found
 
     def pairwise(self, X, Y, threads, **window):
         from aeon.distances import dtw_pairwise_distance
@@ -67,6 +96,16 @@ class Wildboar:
     """Abandons early; `r` of a length L allows offsets below floor(r L). Its lower bounds halve
     the time of a search with a window, and cost more than they save without one."""
 
+    NAMES: ClassVar = {"penalty": "c", "gap": "g", "nu": "stiffness", "lmbda": "penalty"}
+
+    def other(self, metric, X, Y, threads):
+        from wildboar.distance import pairwise_distance
+
+        options = {self.NAMES.get(name, name): value for name, value in OTHERS[metric].items()}
+        return pairwise_distance(
+            X, Y, dim="mean", metric=metric, metric_params=options, n_jobs=threads
+        )
+
     def pairwise(self, X, Y, threads, **window):
         from wildboar.distance import pairwise_distance
 
@@ -76,9 +115,12 @@ class Wildboar:
 
     def nearest(self, X, y, Z, threads, **window):
         from wildboar.distance import KNeighborsClassifier, argmin_distance
-        from wildboar.distance.lb import DtwKeoghLowerBound
 
         options = {"metric": "dtw", "metric_params": window, "n_jobs": threads}
+        try:
+            from wildboar.distance.lb import DtwKeoghLowerBound
+        except ImportError:  # not before version 1.3
+            return KNeighborsClassifier(1, **options).fit(X, y).predict(Z)
         if window["r"] == 1.0:
             return KNeighborsClassifier(1, **options).fit(X, y).predict(Z)
         # the classifier has no lower bounds; the function behind it takes them
@@ -119,6 +161,16 @@ class Dtaidistance:
 class Tsdistances:
     """Gives sums; a band is a fraction of the length, rounded up. It has no classifier."""
 
+    NAMES: ClassVar = {"gap": "gap_penalty", "nu": "stiffness", "lmbda": "penalty"}
+
+    def other(self, metric, X, Y, threads):
+        import tsdistances
+
+        parameters = OTHERS[metric] if metric != "msm" else {}  # a penalty of 1 is built in
+        options = {self.NAMES.get(name, name): value for name, value in parameters.items()}
+        function = getattr(tsdistances, f"{metric}_distance")
+        return function(X, Y, par=threads > 1, **options)
+
     def pairwise(self, X, Y, threads, **window):
         from tsdistances import dtw_distance
 
@@ -144,7 +196,12 @@ def prepare(name, request):
     radius, X = int(request["radius"]), request["X"]
     window = library.window(None if radius < 0 else radius, X.shape[-1])
 
-    if request["kind"] == "pairwise":
+    metric = str(request.get("metric", "dtw"))
+    if metric != "dtw":
+
+        def work(n=None):
+            return library.other(metric, X[:n], request["Y"][:n], threads)
+    elif request["kind"] == "pairwise":
         Y = request["Y"]
 
         def work(n=None):

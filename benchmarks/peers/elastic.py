@@ -29,6 +29,16 @@ def walks(n_samples, n_timepoints):
     return {"kind": "pairwise", "X": X, "Y": Y}
 
 
+def apart(n_samples, n_timepoints):
+    """The same, and so far from each other that no two of their points match under EDR.
+
+    aeon and wildboar let the first points of a series go free under EDR, and under ERP charge for
+    all of them at once (`tests/metrics/test_elastic_peers.py`): on such series that is no matter.
+    """
+    found = walks(n_samples, n_timepoints)
+    return found | {"X": found["X"] + 1e3, "Y": found["Y"] + 2e3}
+
+
 def osuleaf():
     """OSULeaf of the UCR archive from the folder SKTS_DATA, else warped shapes of that shape."""
     data = archive("OSULeaf")
@@ -43,13 +53,20 @@ def osuleaf():
 
 @dataclass(frozen=True)
 class Work:
-    """One row of the table: the series, and the window as a fraction of the length."""
+    """One row of the table: the series, and the window as a fraction of the length.
+
+    `libraries` are those that have the distance, if not all do; `tolerance` is by how much their
+    results may differ, if that is more than elsewhere.
+    """
 
     name: str
     series: Callable[[], dict]
     window: float | None = None
     curve: str | None = None
     size: int | None = None
+    metric: str = "dtw"
+    libraries: tuple[str, ...] | None = None
+    tolerance: float | None = None
 
     @property
     def operations(self):
@@ -65,9 +82,22 @@ class Work:
         radius = length if self.window is None else math.ceil(self.window * length - 1e-9)
         r = min(radius, length - 1)
         cells = length * (2 * r + 1) - r * (r + 1)
+        request["metric"] = self.metric
         request["radius"] = -1 if self.window is None else radius
         return request, len(X) * len(others) * cells
 
+
+#: Distances beside DTW: how they are called, the series, who has them.
+OTHERS = {
+    "msm": ("MSM", walks, ("aeon", "wildboar", "tsdistances")),
+    "twe": ("TWE", walks, ("aeon", "wildboar", "tsdistances")),
+    "lcss": ("LCSS", walks, ("aeon", "wildboar", "tsdistances")),
+    "erp": ("ERP, far apart", apart, ("aeon", "wildboar", "tsdistances")),
+    "edr": ("EDR, far apart", apart, ("aeon", "wildboar")),
+    "shape_dtw": ("shape DTW", walks, ("aeon",)),
+}
+#: wildboar takes points as equal under MSM that differ a little.
+TOLERANCES = {"msm": 1e-7}
 
 # Series with a window are all of one length: peers differ in what a band of unequal lengths is.
 WORKS = {
@@ -83,6 +113,16 @@ WORKS = {
     "osuleaf-window": Work(
         "1-NN, 200 against 242, length 427, 10 % window, fit and predict", osuleaf, window=0.1
     ),
+    **{
+        f"pairwise-256-{metric}": Work(
+            f"all pairs, 100 x 100, length 256, {title}",
+            lambda series=series: series(100, 256),
+            metric=metric,
+            libraries=("skts", *libraries),
+            tolerance=TOLERANCES.get(metric),
+        )
+        for metric, (title, series, libraries) in OTHERS.items()
+    },
     **{
         f"size-{length}": Work(
             f"all pairs, 4 x 4, length {length:,}",

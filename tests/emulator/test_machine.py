@@ -190,7 +190,8 @@ def test_shared_memory_that_is_asked_for(launch):
     ("arguments", "message"),
     [
         ((), "has 2 parameters and got 0"),
-        ((np.zeros(8, np.float32), np.int32(0)), "32 bytes for a parameter of 8"),
+        ((np.zeros(8, np.float32), np.int32(0)), "an array of 8 elements by value"),
+        ((np.zeros(1, "V32"), np.int32(0)), "32 bytes for a parameter of 8"),
         (("x", np.float32(0)), "float32 for a parameter of another kind"),
         (("x", np.int64(0)), "8 bytes for a parameter of 4"),
         (("double", np.int32(0)), "an array of float64 where the kernel has numbers of 4 bytes"),

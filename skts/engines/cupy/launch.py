@@ -199,7 +199,11 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
 
 
 def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
-    """Return the converter of a structure: it takes its members by name, or an array of one."""
+    """Return the converter of a structure: it takes its members by name, or an array of one.
+
+    CuPy gets one element without members: NumPy is four times as long to tell the address of an
+    array that has some.
+    """
     members = members_of(file, type)
     plain = all(member.pointer or member.type in TYPES for member in members)
     converters = {m.name: _converter(title, file, m, True) for m in members if plain}
@@ -207,6 +211,7 @@ def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
         [(m.name, np.uint64 if m.pointer else TYPES[m.type]) for m in members if plain], align=True
     )
     by_member, array = tuple(converters.items()), cp.ndarray
+    opaque = np.dtype((np.void, layout.itemsize))
 
     def convert(value: Any) -> Any:
         if value.__class__ is dict and by_member:
@@ -218,9 +223,9 @@ def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
                 raise TypeError(f"{title} has no {min(value.keys() - converters.keys())}.")
             made = np.empty(1, layout)
             made[0] = tuple([one.data.ptr if isinstance(one, array) else one for one in given])
-            return made
+            return made.view(opaque)
         if isinstance(value, np.ndarray) and value.size == 1:
-            return value
+            return value.view(np.dtype((np.void, value.itemsize)))
         raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")
 
     return convert

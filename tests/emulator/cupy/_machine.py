@@ -221,6 +221,8 @@ class Parameter:
         if isinstance(given, float) and not isinstance(given, np.generic):
             given = np.float64(given)
         data = np.ascontiguousarray(given)
+        if data.size != 1:
+            raise KernelError(f"{where}: an array of {data.size} elements by value, not of one")
         if data.nbytes != self.size:
             raise KernelError(f"{where}: {data.nbytes} bytes for a parameter of {self.size}")
         if isinstance(given, np.generic) and (self.letter == "F") != (data.dtype.kind == "f"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from ...families.elastic.warping import Warping
 from .cells import ANY_CELL, Policy, cell_of, policy_of
 
 __all__ = [
+    "CHOICES",
     "SEARCH_KERNELS",
     "BandKernel",
     "DTWKernel",
@@ -31,6 +33,8 @@ __all__ = [
 
 #: Lanes that keep a large GPU busy.
 LANES_IN_FLIGHT = 2**15
+#: Choices of kernels that are remembered: a search of some milliseconds makes hundreds.
+CHOICES = 1024
 #: Columns of a lane in the instance that small work has in common.
 SLOW_COLUMNS = 8
 #: Kernels of ``shortlist.cu``.
@@ -263,6 +267,7 @@ def lanes_taken(group: int, n_items: int) -> float:
     return group / min(1.0, n_items * group / LANES_IN_FLIGHT)
 
 
+@lru_cache(CHOICES)
 def choose_dtw(
     type: str,
     channels: int,
@@ -318,6 +323,7 @@ def choose_dtw(
     return plain, price
 
 
+@lru_cache(CHOICES)
 def choose_slow(
     type: str,
     channels: int,

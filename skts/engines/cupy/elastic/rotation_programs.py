@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...families.elastic.warping import Warping
 from .cells import cell_of
-from .programs import cheapest_shape, rows_in_flight
+from .programs import CHOICES, cheapest_shape, rows_in_flight
 
 __all__ = ["LIST_KERNELS", "TurnsKernel", "kernels", "choose_turns"]
 
@@ -63,6 +64,7 @@ def column_counts(channels: int) -> list[int]:
     return [k for k in COLUMNS if k == COLUMNS[0] or (channels + 1) * k <= 128]
 
 
+@lru_cache(CHOICES)
 def choose_turns(
     channels: int, n: int, length: int, count: int, n_items: int, cell: str
 ) -> TurnsKernel:

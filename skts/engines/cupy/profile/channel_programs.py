@@ -17,7 +17,7 @@ MANY = 17
 PAIRED = {"float": 8, "double": 3}
 #: Channels, up to which so many warps share a multiprocessor without spilling what the loop needs.
 BLOCKS = {"float": ((4, 16), (8, 12)), "double": ((8, 12),)}
-LEAST_BLOCKS = 8
+LEAST_BLOCKS, MANY_BLOCKS = 8, {"float": ((32, 16),), "double": ()}
 #: Rows of a band.
 HEIGHT = 1024
 
@@ -48,13 +48,14 @@ class ChannelKernel(NamedTuple):
     @property
     def name(self) -> str:
         """Its name in C++."""
-        known = (number for most, number in BLOCKS[self.dtype] if self.channels <= most)
+        sizes = (BLOCKS if self.channels < MANY else MANY_BLOCKS)[self.dtype]
+        known = (number for most, number in sizes if self.channels <= most)
         blocks, worst = next(known, LEAST_BLOCKS), str(self.worst).lower()
         if self.channels >= MANY:
-            sizes = f"{self.channels}, {self.included}, {blocks}"
-            return f"walk_many_channels<{sizes}, {worst}, {self.dtype}>"
-        sizes = f"{self.channels}, {self.included}, {self.diagonals}, {blocks}"
-        return f"walk_channels<{sizes}, {worst}, {self.dtype}>"
+            shape = f"{self.channels}, {self.included}, {blocks}"
+            return f"walk_many_channels<{shape}, {worst}, {self.dtype}>"
+        shape = f"{self.channels}, {self.included}, {self.diagonals}, {blocks}"
+        return f"walk_channels<{shape}, {worst}, {self.dtype}>"
 
 
 def choose_walk(join: ChannelJoin, dtype: str) -> ChannelKernel:

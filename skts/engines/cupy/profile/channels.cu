@@ -336,10 +336,73 @@ __global__ void __launch_bounds__(32, B) walk_channels(
     }
 }
 
-// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances go through it, too,
-// so that the compiler does not fetch so much ahead that values spill. A row is gone through once, by
-// lower bounds; where a lane is near, once more by upper bounds, and again by lower ones, to list it. It is one function: all
-// three take the same distances of a lane, in registers.
+// Values of a pair that the lanes of a warp share: lane l has those from l Q on. Put them in order, by a bitonic network.
+template <int Q>
+__device__ __forceinline__ void order_over_lanes(float (&values)[Q]) {
+    const int first = threadIdx.x * Q;
+#pragma unroll
+    for (int size = 2; size <= 32 * Q; size *= 2)
+#pragma unroll
+        for (int step = size / 2; step > 0; step /= 2)
+#pragma unroll
+            for (int q = 0; q < Q; ++q) {
+                const bool ascending = ((first + q) & size) == 0;
+                if (step >= Q) {
+                    const float other = __shfl_xor_sync(ALL, values[q], step / Q);
+                    const bool least = ascending == ((first & step) == 0);
+                    values[q] = least ? fminf(values[q], other) : fmaxf(values[q], other);
+                } else if ((q & step) == 0) {
+                    const float x = values[q], y = values[q + step];
+                    values[q] = ascending ? fminf(x, y) : fmaxf(x, y);
+                    values[q + step] = ascending ? fmaxf(x, y) : fminf(x, y);
+                }
+            }
+}
+
+// Sums of these and all before, and of `start`.
+template <int Q>
+__device__ __forceinline__ void add_over_lanes(float (&values)[Q], float start) {
+#pragma unroll
+    for (int q = 1; q < Q; ++q) values[q] += values[q - 1];
+    float before = values[Q - 1];
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const float other = __shfl_up_sync(ALL, before, step);
+        if (threadIdx.x >= step) before += other;
+    }
+    before = __shfl_up_sync(ALL, before, 1);
+    before = threadIdx.x == 0 ? start : start + before;
+#pragma unroll
+    for (int q = 0; q < Q; ++q) values[q] += before;
+}
+
+// Sums of a pair by the number of channels, M first and then those in order, of which lane l has those from l Q on. Values come as
+// `turned` has them, of channels l, l + 32, ...; a sum that is negative is none.
+template <int C, int M, bool WORST, int Q>
+__device__ __forceinline__ void sums_over_lanes(float (&values)[Q]) {
+    const float infinity = Arithmetic<float>::infinity();
+    float included = 0;
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+        const int c = threadIdx.x + 32 * q;
+        if (c < M) included += values[q];
+        // the places of those come first, and what is beyond the channels last
+        if (c < M || c >= C) values[q] = c < M ? -infinity : infinity;
+    }
+    if (M > 0) included = warp_sum(included);
+    order_over_lanes(values);
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+        if (threadIdx.x * Q + q < M) values[q] = 0;
+        else if (WORST) values[q] = -values[q];
+    }
+    add_over_lanes(values, included);
+}
+
+// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances and what is needed go
+// through it, too, so that much is loaded ahead. Each row is gone through once, by
+// lower bounds. The pairs of a row that may be near are settled one after the other, by all lanes, which have some of the channels
+// each. It is one function: the covariances of a row are gone through in it, and a settled pair takes them from there.
 template <int C, int M, int B, bool WORST, typename T>
 __global__ void __launch_bounds__(32, B) walk_many_channels(
     const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep<T>* __restrict__ steps_a,
@@ -361,6 +424,7 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
     const int first = max(top, col - diagonal - 31), stop = min(bottom, col_stop - diagonal);
     const int left = first + diagonal;
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
+    constexpr int Q = power_above((C + 31) / 32), AHEAD = C > 64 ? 16 : C > 32 ? 8 : 8;
 
     __shared__ double errors[C];
     __shared__ float rests[C];
@@ -385,74 +449,95 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
         covs[c][lane] = (T)(left + lane < n_windows_b ? sum + errors[c] : 0.0);
     }
 
+    // Lower `tops` to upper bounds of the sums of a lane's pair, and list it if lower ones do not exceed them.
+    const auto settle = [&](int i, int owner) {
+        const int j = i + diagonal + owner;
+        const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
+        float lowers[Q], uppers[Q];
+        __syncwarp();
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+            const int c = min(lane + 32 * q, C - 1);
+            const ChannelStep<T> step = load_step(steps_a + own + c * 32);
+            const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
+            const float square = (float)square_of(covs[c][owner], step, other);
+            const float error = (float)((T)(2.01 * errors[c]) * (step.scale * other.scale)) + rests[c];
+            lowers[q] = root_of(fmaxf(square, 0.0f));
+            uppers[q] = root_of(fmaxf(square + error, 0.0f)) + CHANNEL_LOST;
+            if (WORST) lowers[q] = turned<M>(lowers[q], c), uppers[q] = turned<M>(uppers[q], c);
+        }
+        __syncwarp();
+        sums_over_lanes<C, M, WORST>(uppers);
+        bool list = false;
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+            const int number = lane * Q + q + 1, at = (number - 1) * 32;
+            if (number < M || number > C || uppers[q] < 0) continue;
+            const float most = uppers[q] * (UP * UP);
+            if (most < __ldcg(tops_a + own + at)) lower(tops_a + own + at, most);
+            if (most < __ldcg(tops_b + theirs + at)) lower(tops_b + theirs + at, most);
+        }
+        if (entries == nullptr) return;
+        sums_over_lanes<C, M, WORST>(lowers);
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+            const int number = lane * Q + q + 1, at = (number - 1) * 32;
+            if (number < M || number > C || lowers[q] < 0) continue;
+            // other lanes, and other blocks, may have lowered what is needed
+            list |= lowers[q] <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
+        }
+        if (!__any_sync(ALL, list)) return;
+        int place = lane == 0 ? atomicAdd(n_entries, 1) : 0;
+        place = __shfl_sync(ALL, place, 0);
+        if (place < capacity) {
+            if (lane == 0) entries[place] = make_int2(i, j);
+#pragma unroll
+            for (int q = 0; q < Q; ++q) {
+                const int number = lane * Q + q + 1;
+                if (number >= M && number <= C) sums[(long long)(number - 1) * capacity + place] = lowers[q];
+            }
+        } else if (dropped_a != nullptr && lane == 0) {
+            dropped_a[i] = dropped_b[j] = 1;
+        }
+    };
+
     for (int i = first; i < stop; ++i) {
         const int j = i + diagonal + lane;
         const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
-        bool mine = j >= col && j < col_stop;
-#pragma unroll 1
-        for (int pass = 0; pass < 3; ++pass) {
-const auto distance_of = [&](int c) {
-                ChannelStep<T> step = load_step(steps_a + own + c * 32);
-                const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
-                if (i == first || pass > 0) step.p = step.r = 0;
-                const T cov = fma(step.p, other.p, fma(step.r, other.r, covs[c][lane]));
-                covs[c][lane] = cov;
-                float square = (float)square_of(cov, step, other), lost = 0;
-                if (pass == 1) {
-                    square += (float)((T)(2.01 * errors[c]) * (step.scale * other.scale)) + rests[c];
-                    lost = CHANNEL_LOST;
-                }
-                const float distance = root_of(fmaxf(square, 0.0f)) + lost;
-                return WORST ? turned<M>(distance, c) : distance;
-            };
-            float values[C];
-            if constexpr (STAGED) {
-#pragma unroll 4
-                for (int c = 0; c < C; ++c) distances[c][lane] = distance_of(c);
+        const auto distance_of = [&](int c) {
+            ChannelStep<T> step = load_step(steps_a + own + c * 32);
+            const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
+            if (i == first) step.p = step.r = 0;
+            const T cov = fma(step.p, other.p, fma(step.r, other.r, covs[c][lane]));
+            covs[c][lane] = cov;
+            const float distance = root_of(fmaxf((float)square_of(cov, step, other), 0.0f));
+            return WORST ? turned<M>(distance, c) : distance;
+        };
+        const auto needed = [&](int number) {
+            const int at = (number - 1) * 32;
+            return fmaxf(tops_a[own + at], tops_b[theirs + at]);
+        };
+        float values[C];
+        if constexpr (STAGED) {
+#pragma unroll(AHEAD)
+            for (int c = 0; c < C; ++c) distances[c][lane] = distance_of(c);
 #pragma unroll
-                for (int c = 0; c < C; ++c) values[c] = distances[c][lane];
-            } else {
+            for (int c = 0; c < C; ++c) values[c] = distances[c][lane];
+            // then what is needed, which would else be waited for number by number
+#pragma unroll(AHEAD)
+            for (int c = 0; c < C; ++c) distances[c][lane] = needed(c + 1);
+        } else {
 #pragma unroll
-                for (int c = 0; c < C; ++c) values[c] = distance_of(c);
-            }
-            order_channels<M, 0, power_above(C - M)>(values);
-            if (pass == 0) {
-                bool near = false;
-                add_channels<M, WORST>(values, [&](int number, float total) {
-                    const int at = (number - 1) * 32;
-                    near |= total <= fmaxf(tops_a[own + at], tops_b[theirs + at]) && (!WORST || total >= 0);
-                });
-                mine = mine && near;
-                if (!__any_sync(ALL, mine)) break;
-            } else if (pass == 1) {
-                if (mine)
-                    add_channels<M, WORST>(values, [&](int number, float total) {
-                        if (total < 0) return;
-                        const float most = total * (UP * UP);
-                        const int at = (number - 1) * 32;
-                        if (most < tops_a[own + at]) lower(tops_a + own + at, most);
-                        if (most < tops_b[theirs + at]) lower(tops_b + theirs + at, most);
-                    });
-                if (entries == nullptr) break;
-            } else if (mine) {
-                // other lanes, and other blocks, may have lowered what is needed
-                bool list = false;
-                add_channels<M, WORST>(values, [&](int number, float total) {
-                    const int at = (number - 1) * 32;
-                    if (total < 0 || total > fmaxf(tops_a[own + at], tops_b[theirs + at])) return;
-                    list |= total <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
-                });
-                const int place = list ? atomicAdd(n_entries, 1) : capacity;
-                if (place < capacity) {
-                    entries[place] = make_int2(i, j);
-                    add_channels<M, WORST>(values, [&](int number, float total) {
-                        sums[(long long)(number - 1) * capacity + place] = total;
-                    });
-                } else if (list && dropped_a != nullptr) {
-                    dropped_a[i] = dropped_b[j] = 1;
-                }
-            }
+            for (int c = 0; c < C; ++c) values[c] = distance_of(c);
         }
+        order_channels<M, 0, power_above(C - M)>(values);
+        bool near = false;
+        add_channels<M, WORST>(values, [&](int number, float total) {
+            const float most = STAGED ? distances[number - 1][lane] : needed(number);
+            near |= total <= most && (!WORST || total >= 0);
+        });
+        unsigned waiting = __ballot_sync(ALL, near && j >= col && j < col_stop);
+        for (; waiting; waiting &= waiting - 1) settle(i, __ffs(waiting) - 1);
     }
 }
 

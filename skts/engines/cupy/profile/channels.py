@@ -50,6 +50,8 @@ MOST_BANDS = 65535
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
 #: neighbours were known, on random walks, and half as many as after one of eight.
 SAMPLED = 4
+#: Parts of a tile that have a list of their own, at most, before float64 walks: it takes thrice as long.
+MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
 #: Roundings of a square that is made in float32, as the kernel has it.
@@ -247,19 +249,23 @@ def _typical_error(groups: np.ndarray, scale: np.ndarray, energy: np.ndarray) ->
     used = scale[regular]
     if used.min() < LEAST_SCALE or used.max() > MOST_SCALE:
         return np.inf
-    bands = range(0, scale.size, HEIGHT)
-    each = HEIGHT // JOIN_GROUP
-    squares = [np.square(scale[start : start + HEIGHT]) for start in bands]
-    most = [groups[at * each : (at + 1) * each].max(axis=0) for at in range(len(squares))]
-    found = [
-        (2 * norm**2 + 8 * step**2) * one[one > 0].mean()
-        for one, (norm, step, *_) in zip(squares, most, strict=True)
-        if one.any()
-    ]
+    n_bands, each = -(-scale.size // HEIGHT), HEIGHT // JOIN_GROUP
+    squares = _in_bands(np.square(scale), HEIGHT, n_bands)
+    norm, step = (_in_bands(groups[:, at], each, n_bands).max(axis=1) for at in (0, 1))
+    n_used = np.count_nonzero(squares, axis=1)
+    some = n_used > 0
+    found = ((2 * norm**2 + 8 * step**2) * squares.sum(axis=1))[some] / n_used[some]
     # see "covariance walk" in docs/developer/numerics.rst
     error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(found))
     square = 2 * float(energy[regular].mean())
     return error / square if square > 0 else np.inf
+
+
+def _in_bands(values: np.ndarray, height: int, n_bands: int) -> np.ndarray:
+    """Values of bands of rows, a row each; the last is filled with zeros."""
+    padded = np.zeros(n_bands * height)
+    padded[: values.size] = values
+    return padded.reshape(n_bands, height)
 
 
 def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
@@ -286,18 +292,20 @@ def open_side(
 
     `hints` has sums, in units of the search, that neighbours need not exceed.
     """
-    tops = np.full((axis.mean.shape[0], axis.pitch), NOTHING)
-    wanted = np.zeros(axis.n_windows, bool)
+    tops, n_windows = cp.empty((axis.mean.shape[0], axis.pitch), np.float32), axis.n_windows
+    tops.fill(NOTHING)
+    wanted = np.zeros(n_windows, bool)
     wanted[windows] = looking[windows]
+    row = cp.asarray(np.where(wanted, MOST_NEEDED, NOTHING))
+    known = None if hints is None else cp.asarray(hints)
     for at, number in enumerate(rule.dimensions):
-        row = np.full(axis.n_windows, MOST_NEEDED)
-        if hints is not None:
+        tops[number - 1, :n_windows] = row
+        if known is not None:
             with np.errstate(over="ignore"):
-                known = hints[:, at] * (1 + 1e-6) + 1e-30
-            row = np.minimum(known, MOST_NEEDED).astype(np.float32)
-        tops[number - 1, : axis.n_windows] = np.where(wanted, row, NOTHING)
+                least = np.minimum(known[:, at] * (1 + 1e-6) + 1e-30, row)
+            tops[number - 1, :n_windows] = least.astype(np.float32)
     dropped = cp.zeros(axis.pitch, np.int32)
-    return ChannelSide(cp.asarray(tops), dropped, bool(wanted.any()))
+    return ChannelSide(tops, dropped, bool(wanted.any()))
 
 
 class ChannelWalk(NamedTuple):
@@ -369,13 +377,14 @@ def walk(work: ChannelWalk) -> None:
         _launch(work, laid, rows, 1, entries, sums, count, last)
         listed = read_number(count)
         if listed > work.capacity and not last:
-            if others:
+            n_rows = rows.stop - rows.start
+            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
                 # float64 may tell more pairs apart
                 laid.keep(work)
                 laid = _Laid.of(work, others.pop(0))
                 waiting.append(rows)
                 continue
-            middle = rows.start + -(-(rows.stop - rows.start) // (2 * HEIGHT)) * HEIGHT
+            middle = rows.start + -(-n_rows // (2 * HEIGHT)) * HEIGHT
             waiting += [slice(middle, rows.stop), slice(rows.start, middle)]
             continue
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
@@ -535,8 +544,10 @@ def answer(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distances and places of neighbours of some windows, and whether some may be missing."""
     wanted = [number - 1 for number in rule.dimensions]
-    distances = np.stack([to_host(found.distances[at, windows]).copy() for at in wanted], axis=1)
-    indices = np.stack([to_host(found.indices[at, windows]).copy() for at in wanted], axis=1)
-    indices = indices.astype(np.int64)
-    indices[indices == TAKES_NO_PART] = -1
-    return distances, indices, to_host(side.dropped[windows]) > 0
+    places = np.where(found.indices == TAKES_NO_PART, np.int32(-1), found.indices)
+    distances, indices = (
+        to_host(cp.ascontiguousarray(values[:, windows].T)) for values in (found.distances, places)
+    )
+    if len(wanted) < distances.shape[1]:
+        distances, indices = distances[:, wanted], indices[:, wanted]
+    return distances, indices.astype(np.int64), to_host(side.dropped[windows]) > 0

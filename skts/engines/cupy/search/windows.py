@@ -327,7 +327,9 @@ def row_distances(
         reach = int(warping.radius(length, length))
         options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}
         if certified and reduction.precision != "float64":
-            items = cp.asarray(np.stack([np.arange(n), np.zeros(n)], axis=1).astype(np.int32))
+            items = np.zeros((n, 2), np.int32)
+            items[:, 0] = np.arange(n)
+            items = cp.asarray(items)
             yield dtw.certify(rows, other, items, warping, **options)
             continue
         # all windows in float64 are a search themselves

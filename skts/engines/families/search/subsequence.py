@@ -161,11 +161,13 @@ def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int)
             break
         series, start = positions[entry].tolist()
         here = start // (exclusion + 1)
-        near = (stretches.get((series, here + step)) for step in (-1, 0, 1))
-        if any(other is not None and abs(start - other) <= exclusion for other in near):
-            continue
-        stretches[series, here] = start
-        taken.append(entry)
+        for near in (here - 1, here, here + 1):
+            other = stretches.get((series, near))
+            if other is not None and abs(start - other) <= exclusion:
+                break
+        else:
+            stretches[series, here] = start
+            taken.append(entry)
     return np.array(taken, np.int64)
 
 
