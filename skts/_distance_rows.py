@@ -219,6 +219,10 @@ def _shapes(series: Series, options: dict[str, Any]) -> Shapes:
         )
     if not isinstance(normalize, bool | np.bool_):
         raise TypeError(f"normalize={normalize!r} of metric='sbd' is not True or False.")
+    if callable(options.get("cost")):
+        raise ValueError(
+            f"cost={options['cost']!r} does not go with metric='sbd', which matches no points."
+        )
     if options.get("window") is not None:
         raise ValueError(
             f"window={options['window']!r} does not go with metric='sbd', which has no warping."

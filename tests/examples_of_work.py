@@ -205,6 +205,8 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
 
     queries, candidates = series(3, 9), series(5, 9)
     one, other = queries.take(slice(0, 1)), candidates.take(slice(0, 1))
+    lengths = np.array([9, 4, 7, 1, 6])
+    uneven = Series(candidates.values * (np.arange(9) < lengths[:, None, None]), lengths)
     points = rng.normal(size=60).cumsum()
     points[20] = np.nan
     line = ConcatenatedSeries.of([points])
@@ -248,6 +250,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(MotifPair(line, 8, 2), lambda result: result._replace(pruned=0.0)),
         Example(_walk(line, rng, 8, 2, np.arange(21, 50)), lambda result: result[0]),
         Example(RotationNeighbors(queries, candidates, 2)),
+        Example(RotationNeighbors(queries, uneven, 2, warping=Warping(window=1))),
         Example(RotationRadiusNeighbors(queries, candidates, 4.0)),
         Example(SBDAssign(shapes, centers)),
         # their errors are those of an engine, None where there are none

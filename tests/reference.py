@@ -7,7 +7,6 @@ passes the same suite as the engines that ship.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from inspect import signature
 
 import numpy as np
@@ -29,7 +28,10 @@ from skts.engines.core.certify import Bound, Shortlist
 
 
 def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):
-    """Accumulated costs D of the best paths to every cell; x and y are (n_channels, n)."""
+    """Accumulated costs D of the best paths to every cell; x and y are (n_channels, n).
+
+    The cost of two points in a channel is "squared", "absolute" or a function.
+    """
     n, m = x.shape[1], y.shape[1]
     D = np.full((n + 1, m + 1), np.inf)
     D[0, 0] = 0.0
@@ -43,6 +45,9 @@ def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="gl
                 continue
             here = 0.0
             for c in range(x.shape[0]):
+                if callable(cost):
+                    here += cost(float(x[c, i]), float(y[c, j]))
+                    continue
                 difference = float(x[c, i]) - float(y[c, j])
                 here += difference * difference if cost == "squared" else abs(difference)
             best = min(D[i, j], D[i, j + 1], D[i + 1, j])
@@ -157,6 +162,15 @@ def stepped(x, y, warping):
     return elastic(warping.metric, x, y, window=warping.window, **options)
 
 
+def options_of(warping):
+    """Options of a distance as the loops here take them."""
+    options = {name: getattr(warping, name) for name in ("metric", "cost", "window", "alignment")}
+    function = getattr(warping, "point_cost", None)
+    if function is not None:
+        options["cost"] = (lambda x, y: function(y, x)) if warping.turned else function
+    return options
+
+
 class OracleEngine(
     ChannelOracle,
     AveragesOracle,
@@ -183,7 +197,7 @@ class OracleEngine(
 
     def dtw_matrix_lacks(self, reduction):
         known = ("dtw", "dog_keeper", *ELASTIC)
-        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
+        if reduction.warping.metric not in known:
             return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
         return None
 
@@ -192,7 +206,7 @@ class OracleEngine(
 
     def dtw_path_lacks(self, reduction):
         known = ("dtw", "dog_keeper")
-        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
+        if reduction.warping.metric not in known:
             return f"engine='oracle' finds no path for {type(reduction.warping).__name__}."
         return None
 
@@ -205,7 +219,7 @@ class OracleEngine(
         )
         if reduction.warping.metric in ELASTIC:
             return np.array([[stepped(x, y, reduction.warping) for y in cols] for x in rows])
-        return pairwise_dtw(rows, cols, **asdict(reduction.warping))
+        return pairwise_dtw(rows, cols, **options_of(reduction.warping))
 
     def dtw_neighbors(self, reduction, tile, cancel):
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
@@ -222,12 +236,12 @@ class OracleEngine(
         if reduction.warping.metric in ELASTIC:
             sides = [(unpadded(left, i), unpadded(right, j)) for i, j in pairs]
             return np.array([stepped(x, y, reduction.warping) for x, y in sides])
-        options = asdict(reduction.warping)
+        options = options_of(reduction.warping)
         return np.array([dtw(unpadded(left, i), unpadded(right, j), **options) for i, j in pairs])
 
     def dtw_path(self, reduction, tile, cancel):
         x, y = (unpadded(side, 0) for side in reduction.sides)
-        return WarpingPath(*dtw_path(x, y, **asdict(reduction.warping)))
+        return WarpingPath(*dtw_path(x, y, **options_of(reduction.warping)))
 
     def dtw_window_search(self, reduction, tile, cancel):
         cost = "squared" if reduction.squared else "absolute"

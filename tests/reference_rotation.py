@@ -22,11 +22,15 @@ class RotationOracle:
 
     def rotation_neighbors(self, reduction, tile, cancel):
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        queries, candidates = (
+            [reference.unpadded(side, i) for i in range(start, stop)]
+            for side, start, stop in (
+                (reduction.queries, tile.row, tile.row_stop),
+                (reduction.candidates, tile.col, tile.col_stop),
+            )
+        )
         distances = [
-            [
-                rotation_distance(x, y, **asdict(reduction.warping))
-                for y in reduction.candidates.values[tile.cols]
-            ]
-            for x in reduction.queries.values[tile.rows]
+            [rotation_distance(x, y, **asdict(reduction.warping)) for y in candidates]
+            for x in queries
         ]
         return reference.survivors(distances, reduction.n_neighbors, excluded)

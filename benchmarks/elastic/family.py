@@ -4,9 +4,9 @@ An engine that is not available here is skipped.
 """
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import DTWNearestNeighbor
+from skts import DTWKMedoids, DTWNearestNeighbor
 from skts.datasets import load_gunpoint, make_random_walk, make_warped_shapes
-from skts.metrics import pairwise_distances
+from skts.metrics import PointCost, pairwise_distances
 from skts.neighbors import elastic_parameter_search
 
 METRICS = ["erp", "lcss", "edr", "msm", "twe", "wdtw", "adtw", "ddtw", "shape_dtw"]
@@ -43,6 +43,33 @@ class NearestNeighbor:
 
     def time_predict(self, engine, metric):
         self.model.predict(self.queries)
+
+
+def huber(x, y):
+    """Square of a small difference, and a large one as it is."""
+    apart = abs(x - y)
+    return 0.5 * apart * apart if apart <= 1 else apart - 0.5
+
+
+class OwnCost:
+    """A function as the cost: the matrix of 100 series of 256 points, and their medoids."""
+
+    params = [ENGINES]
+    param_names = ["engine"]
+
+    def setup(self, engine):
+        skip_unless_available(engine)
+        self.X = make_random_walk(100, 256, random_state=0)
+        cost = PointCost(huber, "fabs(x - y) <= 1 ? 0.5 * (x - y) * (x - y) : fabs(x - y) - 0.5")
+        self.options = {"cost": cost, "engine": engine}
+        self.model = DTWKMedoids(5, random_state=0, **self.options).fit(self.X)
+        pairwise_distances(self.X, **self.options)
+
+    def time_pairwise_distances(self, engine):
+        pairwise_distances(self.X, **self.options)
+
+    def time_medoids(self, engine):
+        self.model.fit(self.X)
 
 
 class ParameterSearch:

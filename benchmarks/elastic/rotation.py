@@ -40,6 +40,28 @@ class Turned:
         return self.model.score(self.Q, self.z)
 
 
+class TurnedUneven:
+    """The same of series of several lengths."""
+
+    params = [ENGINES, [64, 128, 256], [None, 0.1]]
+    param_names = ["engine", "n_timepoints", "window"]
+
+    def setup(self, engine, n_timepoints, window):
+        skip_unless_available(engine)
+        rng = np.random.default_rng(0)
+        X, y = turned(100, n_timepoints, 0)
+        Q, _ = turned(30, n_timepoints, 1)
+        X, self.Q = (
+            [one[: rng.integers(n_timepoints // 2, n_timepoints + 1)] for one in side]
+            for side in (X, Q)
+        )
+        self.model = DTWNearestNeighbor(window=window, rotation_invariant=True, engine=engine)
+        self.model.fit(X, y).predict(self.Q[:1])
+
+    def time_predict(self, engine, n_timepoints, window):
+        self.model.predict(self.Q)
+
+
 class Condense:
     """AWARD, from a given first window."""
 

@@ -311,9 +311,11 @@ def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
     arrays: list[np.ndarray] = []
     for row, x in enumerate(form_of(X)):
         name = f"series {row} of {input_name}"
-        array = as_numbers(
-            as_host(x, name), name, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0
-        )
+        array = as_host(x, name)
+        if type(array) is not np.ndarray or array.dtype != np.float64:
+            array = as_numbers(
+                array, name, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0
+            )
         if array.ndim not in (1, 2):
             raise ValueError(
                 f"The {name} has {array.ndim} dimensions: a series in a list is (n_timepoints,) "

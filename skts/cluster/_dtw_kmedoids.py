@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -69,10 +70,11 @@ class DTWKMedoids(
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
         their defaults.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels, for "dtw", "dog_keeper", "euclidean",
         "ddtw", "wdtw", "adtw" and "shape_dtw". The others have prices of their own, and take no
-        notice.
+        notice. For the first four it may be a function of two points in a channel, that of a series
+        and that of a medoid, or a `skts.metrics.PointCost`; then no root is taken.
     window : int, float or None, default None
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
@@ -166,7 +168,7 @@ class DTWKMedoids(
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "metric": METRIC,
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "window": [
             Interval(Integral, 0, None, closed="left"),
             Interval(Real, 0, 1, closed="both"),
@@ -188,7 +190,7 @@ class DTWKMedoids(
         max_iter: int = 100,
         metric: str = "dtw",
         metric_params: dict[str, Any] | None = None,
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         window: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         engine: str = "auto",
@@ -244,8 +246,12 @@ class DTWKMedoids(
         engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
 
         def _between(left: Series, right: Series) -> np.ndarray:
-            found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
-            return found
+            if warping.symmetric:
+                found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
+                return found
+            # rows are of medoids, and a function gets the point of the other series first
+            found = self._run(DTWMatrix(right, left, warping), engine)
+            return np.ascontiguousarray(found.T)
 
         rows = DistanceRows(compared, _between)
         best = self._best_of_runs(rows, given)

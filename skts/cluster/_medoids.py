@@ -106,8 +106,9 @@ class Medoids:
             if not empty.any():
                 return self
             farthest = int(np.argmax(self.nearest))
-            if self.nearest[farthest] > 0:
-                row = rows.some(np.array([farthest]))[0]
+            row = rows.some(np.array([farthest]))[0]
+            # under a cost of the user's a series may be far from itself
+            if row[farthest] < self.nearest[farthest]:
                 self.replace(int(np.argmax(empty)), farthest, row)
             else:
                 self.indices, self.distances = self.indices[~empty], self.distances[~empty]

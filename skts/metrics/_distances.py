@@ -20,7 +20,6 @@ __all__ = ["pairwise_distances", "warping_path"]
 _NAMED = _WARPING | {
     "metric": METRIC,
     "metric_params": METRIC_PARAMS,
-    "cost": [*_WARPING["cost"], callable],
 }
 
 

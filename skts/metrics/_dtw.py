@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._metrics import distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_layout, check_one, check_series, transposed
@@ -19,15 +20,17 @@ from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
 
 _BAND = [Interval(Integral, 0, None, closed="left"), Interval(Real, 0, 1, closed="both"), None]
+_NAMED_COST = StrOptions({"squared", "absolute"})
 _WARPING: dict[str, list[Any]] = {
     "metric": [StrOptions({"dtw", "dog_keeper"})],
     "window": _BAND,
-    "cost": [StrOptions({"squared", "absolute"})],
+    "cost": [_NAMED_COST, callable],
     "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
     "engine": [str, None],
 }
 _DISTANCE = {name: forms for name, forms in _WARPING.items() if name != "metric"}
-_BOUND = {name: _WARPING[name] for name in ("metric", "window", "cost")}
+# of a function no bound is known
+_BOUND = {name: _WARPING[name] for name in ("metric", "window")} | {"cost": [_NAMED_COST]}
 _WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
 
 
@@ -38,7 +41,7 @@ def dtw(
     y: ArrayLike,
     *,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
 ) -> float:
@@ -56,8 +59,9 @@ def dtw(
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded
         up. The band is widened to the difference of the lengths; None sets no limit.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. It may be a function of two points in a
+        channel, or a `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
         `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
@@ -97,7 +101,7 @@ def dtw(
     >>> dtw([1, 2], [9, 1, 2, 9], alignment="subsequence")
     0.0
     """
-    return _distance(x, y, Warping("dtw", cost, window, alignment), engine)
+    return _distance(x, y, _warping("dtw", cost, window, alignment), engine)
 
 
 @takes_plain
@@ -107,7 +111,7 @@ def dog_keeper(
     y: ArrayLike,
     *,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
 ) -> float:
@@ -126,8 +130,9 @@ def dog_keeper(
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded
         up. The band is widened to the difference of the lengths; None sets no limit.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. It may be a function of two points in a
+        channel, or a `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
         `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
@@ -159,7 +164,7 @@ def dog_keeper(
     >>> dog_keeper([0, 1, 5, 5, 5], [0, 1, 2, 5])
     1.0
     """
-    return _distance(x, y, Warping("dog_keeper", cost, window, alignment), engine)
+    return _distance(x, y, _warping("dog_keeper", cost, window, alignment), engine)
 
 
 @takes_plain
@@ -170,7 +175,7 @@ def dtw_path(
     *,
     metric: str = "dtw",
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
 ) -> tuple[np.ndarray, float]:
@@ -189,8 +194,9 @@ def dtw_path(
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded
         up. The band is widened to the difference of the lengths; None sets no limit.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. It may be a function of two points in a
+        channel, or a `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
         `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
@@ -225,7 +231,7 @@ def dtw_path(
     0.0
     """
     left, right = _check_pair(x, y)
-    warping = Warping(metric, cost, window, alignment)
+    warping = _warping(metric, cost, window, alignment)
     path, distance = run(DTWPath(left, right, warping), engine=engine, n_jobs=1)
     return path, distance
 
@@ -238,7 +244,7 @@ def pairwise_dtw(
     *,
     metric: str = "dtw",
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -258,8 +264,9 @@ def pairwise_dtw(
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded
         up. The band is widened to the difference of the lengths; None sets no limit.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. It may be a function of two points in a
+        channel, or a `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches a series of `X` with a
         contiguous part of one of `Y`, "supersequence" one of `Y` with a contiguous part of one of
@@ -292,7 +299,7 @@ def pairwise_dtw(
            [1.        , 0.        , 6.55743852],
            [7.07106781, 6.55743852, 0.        ]])
     """
-    warping = Warping(metric, cost, window, alignment)
+    warping = _warping(metric, cost, window, alignment)
     if Y is None:
         rows = cols = check_series(X)
     else:
@@ -372,6 +379,15 @@ def _slide(
     padded[:, : points.shape[1]] = points
     size = 2 * min(radius, padded.shape[1]) + 1
     return best(padded, size, axis=1, mode="constant", cval=missing)[:, :n]
+
+
+def _warping(
+    metric: str,
+    cost: str | Callable[[float, float], float],
+    window: float | None,
+    alignment: str,
+) -> Warping:
+    return distance_of(metric, cost=cost, window=window, alignment=alignment).warping
 
 
 def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) -> float:

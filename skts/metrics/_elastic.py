@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,13 +13,13 @@ from .._metrics import distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..engines import DTWMatrix, run
-from ._dtw import _DISTANCE, _check_pair
+from ._dtw import _DISTANCE, _NAMED_COST, _check_pair
 
 __all__ = ["adtw", "ddtw", "edr", "erp", "lcss", "msm", "shape_dtw", "twe", "wdtw"]
 
 _NOT_NEGATIVE: list[Any] = [Interval(Real, 0, None, closed="left")]
 _WITHOUT_COST = {name: forms for name, forms in _DISTANCE.items() if name in ("window", "engine")}
-_WITH_COST = _WITHOUT_COST | {"cost": _DISTANCE["cost"]}
+_WITH_COST = _WITHOUT_COST | {"cost": [_NAMED_COST]}
 
 
 def _distance(x: ArrayLike, y: ArrayLike, engine: str | None, metric: str, **options: Any) -> float:
@@ -452,13 +453,13 @@ def adtw(
 
 
 @takes_plain
-@checks_arguments(_WITH_COST)
+@checks_arguments(_WITHOUT_COST | {"cost": _DISTANCE["cost"]})
 def ddtw(
     x: ArrayLike,
     y: ArrayLike,
     *,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
 ) -> float:
     """Compute the derivative dynamic time warping distance of two series.
@@ -475,9 +476,10 @@ def ddtw(
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
         difference of the lengths; None sets no limit.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels. The distance is the square root of
-        accumulated squared costs, or the accumulated absolute costs.
+        accumulated squared costs, or the accumulated absolute costs. It may be a function of two
+        derivatives in a channel, or a `PointCost`; then no root is taken.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from numbers import Integral
 from typing import NamedTuple
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._metrics import distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from ..engines import DTWPath, Series, Warping, run
+from ..engines import DTWPath, Series, run
 from ._dtw import _check_pair
 
 __all__ = ["DTWMatches", "dtw_matches"]
@@ -44,7 +46,7 @@ class DTWMatches(NamedTuple):
     {
         "n_matches": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({"dtw", "dog_keeper"})],
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "engine": [str, None],
     }
 )
@@ -54,7 +56,7 @@ def dtw_matches(
     n_matches: int = 1,
     *,
     metric: str = "dtw",
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
 ) -> DTWMatches:
     """Find the parts of a long series that are nearest to a series under warping.
@@ -72,8 +74,9 @@ def dtw_matches(
         How many parts at most: the series may be used up before.
     metric : {"dtw", "dog_keeper"}, default "dtw"
         "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. It may be a function of two points in a
+        channel, or a `PointCost`; then no root is taken.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -120,7 +123,7 @@ def dtw_matches(
            [ 7, 11]])
     """
     query, line = _check_pair(x, y)
-    warping = Warping(metric, cost, None, "subsequence")
+    warping = distance_of(metric, cost=cost, alignment="subsequence").warping
     found: list[tuple[float, int, int]] = []
     waiting: list[tuple[float, int, int, tuple[int, int]]] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def silhouette_samples(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -61,8 +62,9 @@ def silhouette_samples(
         defaults.
     window : int, float or None, default None
         Sakoe-Chiba band, as in `pairwise_distances`. Not for "euclidean" and "sbd".
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, as in `pairwise_distances`. "sbd" takes no notice.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, as in `pairwise_distances`. "sbd" takes no notice of a name. A
+        function gets the points of the series whose silhouette it is first.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
@@ -122,7 +124,7 @@ def silhouette_score(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -141,8 +143,8 @@ def silhouette_score(
         Parameters of the distance; None takes their defaults.
     window : int, float or None, default None
         Sakoe-Chiba band, as in `pairwise_distances`. Not for "euclidean" and "sbd".
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, as in `pairwise_distances`.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, see `silhouette_samples`.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None

@@ -416,12 +416,10 @@ class NeighborsMixin(SeriesMixin):
         if self._precomputed:
             return _within_of(queries, self.n_samples_fit_, limit, excluded)
         distance = self._distance()
+        rows, cols, warping = distance.sides(queries, self._series)
         if self.rotation_invariant:
-            work: Reduction = RotationRadiusNeighbors(
-                queries, self._series, limit, excluded, distance.warping
-            )
+            work: Reduction = RotationRadiusNeighbors(rows, cols, limit, excluded, warping)
         else:
-            rows, cols, warping = distance.sides(queries, self._series)
             work = DTWRadiusNeighbors(
                 rows, cols, limit, excluded, self.precision, warping, distances=distances
             )
@@ -463,10 +461,9 @@ class NeighborsMixin(SeriesMixin):
         self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
     ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
-        distance = self._distance()
+        queries, candidates, warping = self._distance().sides(queries, candidates)
         if self.rotation_invariant and not self._precomputed:
-            return RotationNeighbors(queries, candidates, k, excluded, distance.warping)
-        queries, candidates, warping = distance.sides(queries, candidates)
+            return RotationNeighbors(queries, candidates, k, excluded, warping)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
 

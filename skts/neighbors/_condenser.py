@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -67,9 +68,9 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
         their defaults.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels; for distances without prices of their
-        own.
+        own. As in `DTWNearestNeighbor` it may be a function, or a `skts.metrics.PointCost`.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate, "float64" computes everything in float64.
@@ -162,7 +163,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         "voters": [StrOptions({"all", "kept"})],
         "metric": METRIC,
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": N_JOBS,
@@ -179,7 +180,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         voters: Literal["all", "kept"] = "all",
         metric: str = "dtw",
         metric_params: dict[str, Any] | None = None,
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
         n_jobs: int | None = None,

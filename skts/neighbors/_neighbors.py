@@ -58,7 +58,8 @@ class DTWNeighbors(NeighborsMixin, BaseEstimator):
         of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
-        of the training series. For series of one length, in global alignment. Answers are certified
+        of the training series, each matched in full. Queries and training series may have any
+        lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
         in float64 whatever `precision` says.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the

@@ -64,7 +64,7 @@ class ParameterSearch(NamedTuple):
     {
         "metric": METRIC,
         "param_grid": [dict, None],
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
@@ -76,7 +76,7 @@ def elastic_parameter_search(
     *,
     metric: str = "dtw",
     param_grid: Mapping[str, ArrayLike] | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -99,9 +99,9 @@ def elastic_parameter_search(
     param_grid : dict of str to list, or None, default None
         Values to try: of ``window``, and of parameters of the distance (its ``metric_params``);
         every combination is tried. None tries those of the literature, see Notes.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels; for distances without prices of their
-        own.
+        own. As in `DTWNearestNeighbor` it may be a function, or a `skts.metrics.PointCost`.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None

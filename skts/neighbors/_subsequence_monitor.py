@@ -235,7 +235,8 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         sample = np.zeros(2 * watch.longest)
         engine = get_engine(self.engine, watch.search(range(len(patterns)), sample))
         self._remember_form(X, series)
-        self._watch = watch
+        self._watch, self._groups = watch, watch.groups()
+        self._checked = _Checked.of(self)
         self.radii_ = radii
         self.n_samples_fit_ = len(patterns)
         self.engine_ = engine.name
@@ -269,7 +270,9 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             If `points` is not 1-D.
         """
         check_is_fitted(self)
-        self._validate_params()  # set_params may have come after fit
+        if self._checked != _Checked.of(self):
+            self._validate_params()  # set_params may have come after fit
+            self._checked = _Checked.of(self)
         (more,) = check_more_points(points, "a stream", self)
         if not isinstance(final, bool):
             raise TypeError(f"final={final!r} is neither True nor False.")
@@ -302,18 +305,54 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         """Starts and distances of the new windows within the radius of each pattern, by start."""
         nothing = np.empty(0, np.int64), np.empty(0)
         found = [nothing] * self.n_samples_fit_
-        for length, rows in self._watch.rows_of_length().items():
+        for group in self._groups:
             # windows that end in the new points
-            part = line[max(0, line.size - n_new - length + 1) :]
-            if n_new == 0 or part.size < length:
+            part = line[max(0, line.size - n_new - group.length + 1) :]
+            if n_new == 0 or part.size < group.length:
                 continue
-            answer = self._run(self._watch.search(rows, part))
-            for row, one in zip(rows, answer, strict=True):
+            answer = self._run(self._watch.search_group(group, part))
+            for row, one in zip(group.rows, answer, strict=True):
                 if one.distances.size:
                     places = one.positions[:, 1]
                     order = np.argsort(places)
                     found[row] = places[order] + (stop - part.size), one.distances[order]
         return found
+
+
+class _Checked:
+    """Parameters that have been checked, so that `update`, called often, checks new ones alone.
+
+    A copy, and what a pickle brings, knows of none.
+    """
+
+    def __init__(self, *parameters: Any) -> None:
+        self.parameters = parameters
+
+    @classmethod
+    def of(cls, monitor: SubsequenceMonitor) -> _Checked:
+        """The parameters of a monitor."""
+        return cls(*(getattr(monitor, name) for name in monitor._parameter_constraints))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all parameters are the same objects."""
+        if not isinstance(other, _Checked) or len(self.parameters) != len(other.parameters):
+            return False
+        return all(a is b for a, b in zip(self.parameters, other.parameters, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # by their places, which change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without parameters."""
+        return type(self), ()
+
+
+class _Group(NamedTuple):
+    """Patterns of one length, which have the same windows: their rows, and their radii."""
+
+    length: int
+    rows: tuple[int, ...]
+    patterns: tuple[np.ndarray, ...]
+    radii: np.ndarray
 
 
 class _Watch(NamedTuple):
@@ -332,23 +371,32 @@ class _Watch(NamedTuple):
         """Points of the longest pattern."""
         return max(pattern.size for pattern in self.patterns)
 
-    def rows_of_length(self) -> dict[int, list[int]]:
-        """Patterns of each length, which have the same windows."""
+    def groups(self) -> list[_Group]:
+        """Patterns by their length."""
         rows: dict[int, list[int]] = {}
         for row, pattern in enumerate(self.patterns):
             rows.setdefault(pattern.size, []).append(row)
-        return rows
+        return [self.group(length, some) for length, some in rows.items()]
+
+    def group(self, length: int, rows: Iterable[int]) -> _Group:
+        """Some patterns, the longest of which has so many points."""
+        rows = tuple(rows)
+        patterns = tuple(self.patterns[row] for row in rows)
+        return _Group(length, rows, patterns, self.radii[list(rows)])
 
     def search(self, rows: Iterable[int], points: np.ndarray) -> SubsequenceNeighbors:
         """The work of finding all windows within the radius of some patterns."""
-        rows = list(rows)
+        return self.search_group(self.group(self.longest, rows), points)
+
+    def search_group(self, group: _Group, points: np.ndarray) -> SubsequenceNeighbors:
+        """The same, of patterns that have been put together."""
         return SubsequenceNeighbors(
-            tuple(self.patterns[row] for row in rows),
+            group.patterns,
             LongSeries((points,)),
             self.warping,
             self.normalize,
             n_neighbors=None,
-            limits=self.radii[rows],
+            limits=group.radii,
             precision=self.precision,
         )
 
@@ -372,6 +420,9 @@ class _Watch(NamedTuple):
             return left
 
         at = (before // self.grid + 1) * self.grid
+        if at > seen and not final:
+            reported, left = undecided.decide(exclusion, seen, -np.inf)
+            return undecided.starts[reported], undecided.distances[reported], left
         while at <= seen and undecided.starts.size:
             some, later = undecided.split(at)
             if some.starts.size:

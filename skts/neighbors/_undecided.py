@@ -104,7 +104,7 @@ class Undecided(NamedTuple):
         """
         before = min(before, stop)
         matches, undecided = self._choose(self.matches, exclusion, stop)
-        if (undecided & (self.starts < before)).any():
+        if before > -np.inf and (undecided & (self.starts < before)).any():
             ended, _ = self._choose(matches, exclusion, np.inf)
             matches |= ended & (self.starts < before)
             matches, undecided = self._choose(matches, exclusion, stop, before)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
+from .._metrics import distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
 from .._validation import check_series, check_target
-from ..engines import DTWWindowSearch, Series, Warping, run
+from ..engines import run
+from ._parameter_search import nearest_under
 
 __all__ = ["WindowSearch", "dtw_window_search"]
 
@@ -44,7 +48,7 @@ class WindowSearch(NamedTuple):
 @takes_plain
 @checks_arguments(
     {
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
@@ -55,7 +59,7 @@ def dtw_window_search(
     y: ArrayLike,
     *,
     windows: ArrayLike | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -76,8 +80,9 @@ def dtw_window_search(
         Half widths of the Sakoe-Chiba band (no lengths of subsequences) to try, in time points, or
         as fractions of the length between 0 and 1, rounded up to points. None tries 0, 1, ... 100 %
         of the length, as the UCR archive does.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels. As in `DTWNearestNeighbor` it may be a
+        function, or a `skts.metrics.PointCost`.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
@@ -128,33 +133,13 @@ def dtw_window_search(
     series = check_series(X, equal_length=True)
     if len(series) < 2:
         raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")
-    options: dict[str, Any] = {"engine": engine, "n_jobs": n_jobs, "verbose": verbose}
-    return _search_windows(series, labels, windows, cost, **options)
-
-
-def _search_windows(
-    series: Series,
-    labels: np.ndarray,
-    windows: ArrayLike | None = None,
-    cost: str = "squared",
-    **options: Any,
-) -> WindowSearch:
-    """As `dtw_window_search`, of series and labels that have been checked."""
-    n = series.n_timepoints
     given = _check_windows(windows)
-    warpings = [Warping("dtw", cost, window) for window in given.tolist()]
-    points = np.array([int(warping.radius(n, n)) for warping in warpings], np.int64)
-    # from the widest to the narrowest, each once; none is wider than the series
-    radii, position = np.unique(np.minimum(points, n - 1), return_inverse=True)
-    reduction = DTWWindowSearch(
-        series,
-        series,
-        np.arange(len(series)),
-        np.ascontiguousarray(radii[::-1]),
-        warpings[0].squared,
-    )
-    nearest = run(reduction, **options)[:, ::-1]
-    errors = np.mean(labels[nearest] != labels[:, None], axis=0)[position.ravel()]
+    distances = [distance_of("dtw", cost=cost, window=window) for window in given.tolist()]
+    run_here = partial(run, engine=engine, n_jobs=n_jobs, verbose=verbose)
+    nearest = nearest_under(series, distances, run_here)
+    errors = np.mean(labels[nearest] != labels, axis=1)
+    n = series.n_timepoints
+    points = np.array([int(one.warping.radius(n, n)) for one in distances], np.int64)
     best = given[errors == errors.min()].min().item()
     return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engines import Warping
-from ..metrics import dtw_path, pairwise_dtw
+from ..metrics import PointCost, dtw_path, pairwise_dtw
 from ..neighbors import DTWNearestNeighbor
 from ._style import COSTS, PanelsMixin, check_fitted, color_of
 
@@ -34,8 +35,9 @@ class AlignmentDisplay(PanelsMixin):
         Matched time points of `x` and `y`.
     distance : float
         The distance along the path.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points, summed over channels.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points, summed over channels; a function as `skts.metrics.dtw_path`
+        takes it.
     radius : int or None, default None
         Half width of the band, in time points; None means no band.
     names : tuple of str, default ("x", "y")
@@ -74,7 +76,7 @@ class AlignmentDisplay(PanelsMixin):
         y: np.ndarray,
         path: np.ndarray,
         distance: float,
-        cost: str = "squared",
+        cost: str | Callable[[float, float], float] = "squared",
         radius: int | None = None,
         names: tuple[str, str] = ("x", "y"),
     ) -> None:
@@ -94,7 +96,7 @@ class AlignmentDisplay(PanelsMixin):
         *,
         metric: str = "dtw",
         window: float | None = None,
-        cost: str = "squared",
+        cost: str | Callable[[float, float], float] = "squared",
         alignment: str = "global",
         names: tuple[str, str] = ("x", "y"),
         series: bool = True,
@@ -110,8 +112,9 @@ class AlignmentDisplay(PanelsMixin):
             "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
         window : int, float or None, default None
             Sakoe-Chiba band, as in `skts.metrics.dtw_path`.
-        cost : {"squared", "absolute"}, default "squared"
-            Cost of matching two points, summed over channels.
+        cost : {"squared", "absolute"} or callable, default "squared"
+            Cost of matching two points, summed over channels; a function as `skts.metrics.dtw_path`
+            takes it.
         alignment : {"global", "subsequence", "supersequence"}, default "global"
             Which of the series may be matched in part.
         names : tuple of str, default ("x", "y")
@@ -138,7 +141,7 @@ class AlignmentDisplay(PanelsMixin):
         first, second = (_points(one) for one in (x, y))
         radius = None
         if window is not None:
-            radius = int(Warping(**options).radius(first.shape[1], second.shape[1]))
+            radius = int(Warping(window=window).radius(first.shape[1], second.shape[1]))
         display = cls(first, second, path, distance, cost, radius, names)
         return display.plot(series=series, axes=axes)
 
@@ -247,7 +250,7 @@ class AlignmentDisplay(PanelsMixin):
         self.colorbar_ = None
         if own:  # beside matrix and top alike, which share their time
             beside = [matrix, *axes[2:]]
-            label = "squared difference" if self.cost == "squared" else "absolute difference"
+            label = "cost" if callable(self.cost) else f"{self.cost} difference"
             self.colorbar_ = self.figure_.colorbar(self.image_, ax=beside, label=label)
         title = f"distance {self.distance:.4g}"
         (matrix if n_panels == 1 else axes[2]).set_title(title)
@@ -287,6 +290,10 @@ class AlignmentDisplay(PanelsMixin):
         left, right = self.x[:, :: steps[0]], self.y[:, :: steps[1]]
         costs = np.zeros((left.shape[1], right.shape[1]))
         for a, b in zip(left, right, strict=True):
+            if callable(self.cost):
+                cost_of = np.vectorize(PointCost.of(self.cost), otypes=[np.float64])
+                costs += cost_of(a[:, np.newaxis], b)
+                continue
             gap = np.abs(a[:, np.newaxis] - b)
             costs += gap * gap if self.cost == "squared" else gap
         if self.radius is not None:

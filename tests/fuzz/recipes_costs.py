@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from skts import DTWKMedoids
 from skts.metrics import pairwise_distances
 
 from .case import Case
@@ -53,7 +56,7 @@ def accumulated(x: np.ndarray, y: np.ndarray, case: Case) -> float:
 
 class PointCost(_TwoSets):
     name = "skts.metrics.PointCost"
-    relations = ("forms", "rows")
+    relations = ("forms", "rows", "medoid")
 
     def draw(self, d: Draw) -> Case:
         data, types = self.draw_data(d, 20), {}
@@ -65,10 +68,28 @@ class PointCost(_TwoSets):
     def call(self, case: Case, how: How) -> dict:
         given = case.given()
         cost = self.target(COSTS[given.pop("function")][0], COSTS[given.pop("cuda")][1])
-        options = given | how.options(pairwise_distances)
-        return {"distances": pairwise_distances(**self.given(case), cost=cost, **options)}
+        if not given.pop("medoid", False):
+            options = given | how.options(pairwise_distances)
+            return {"distances": pairwise_distances(**self.given(case), cost=cost, **options)}
+        options = {name: given[name] for name in ("metric", "window") if name in given}
+        model = DTWKMedoids(1, init="build", cost=cost, **options, **how.options(DTWKMedoids))
+        X = self.given(case)["X"]
+        model.fit(X)
+        found = {"medoid": model.medoid_indices_[0], "inertia": model.inertia_}
+        return {"to medoid": model.transform(X)[:, 0]} | {
+            k: np.asarray(v) for k, v in found.items()
+        }
 
     def check(self, case: Case, found: dict) -> None:
         X, Y = self.sides(case)
         wanted = np.array([[accumulated(x, y, case) for y in Y] for x in X])
         close("distances", found["distances"], wanted)
+
+    def relate_medoid(self, case, found, call):
+        """The function gets the point of a series first, and that of its medoid second."""
+        whole = case.options | {"alignment": "global", "medoid": True}
+        wanted = replace(case, options=whole)
+        found, X = call(wanted), self.sides(case)[0]
+        within = np.array([[accumulated(x, y, wanted) for y in X] for x in X])
+        close("to the medoid", found["to medoid"], within[:, int(found["medoid"])])
+        close("inertia", found["inertia"], within.sum(axis=0).min())

@@ -114,7 +114,7 @@ class Neighbors(Recipe):
             rotation = able and d.pick("rotation_invariant", (False, True), (5, 1))
             options["rotation_invariant"] = rotation
             if rotation:
-                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=1.0)
+                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=0.6)
                 n_train = len(X)
                 options["window"] = draw_window(d, int(X.lengths.max()), types)
                 options["cost"] = d.pick("cost", ("squared", "absolute"))
@@ -203,8 +203,6 @@ class Neighbors(Recipe):
                     >= options["kneighbors.n_neighbors"]
                 )
             )
-        if options.get("rotation_invariant") and len({*X.lengths, *Q.lengths}) > 1:
-            return False
         if not fit_for(options, [X, Q]):
             return False
         fixed = X.form != "list" and Q.form not in ("list", "array3d")

@@ -524,7 +524,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "RotationTiles.rotation_neighbors_bytes",
-            "return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)",
+            "return 0, series + warped_bytes(m, rows, cols) + 64 * 8 * edge_length(n)",
             ("64 -> 63",),
             "a launch needs the edges of the warps of one block",
         ),

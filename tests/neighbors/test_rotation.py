@@ -103,13 +103,34 @@ def test_options_that_do_not_go(data, options, message):
         DTWNearestNeighbor(**{"rotation_invariant": True} | options).fit(X, y)
 
 
-def test_one_length_is_needed(data):
+@pytest.mark.parametrize("options", [{}, {"window": 0}, {"metric": "frechet", "window": 0.2}])
+def test_several_lengths(engine, rng, options):
+    X = [rng.normal(size=n) for n in (8, 5, 8, 11, 3, 6)]
+    Q = [np.roll(X[3], 4), rng.normal(size=7), X[1][:4]]
+    model = DTWNearestNeighbor(2, rotation_invariant=True, engine=engine, **options)
+    model.fit(X, list("ababab"))
+    named = options | ({"metric": "dog_keeper"} if "metric" in options else {})
+    matrix = np.array([[rotation_distance(q, x, **named) for x in X] for q in Q])
+    expected = reference.nearest(matrix, 2)
+    distances, indices, shifts = model.kneighbors(Q, return_shift=True)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+    assert distances[0, 0] == 0 and indices[0, 0] == 3 and shifts[0, 0] == 4
+    for row, place in np.ndindex(indices.shape):
+        turned = np.roll(X[indices[row, place]], shifts[row, place])
+        assert reference.dtw(Q[row], turned, **named) == distances[row, place]
+    near = model.radius_neighbors(Q, 2.0)[1]
+    for row in range(3):
+        assert_array_equal(near[row], np.flatnonzero(matrix[row] <= 2.0))
+
+
+def test_without_warping_one_length_is_needed(data):
     X, y, _ = data
-    model = DTWNearestNeighbor(rotation_invariant=True)
-    with pytest.raises(ValueError, match="series 1 has 7 time points where others have 8"):
+    model = DTWNearestNeighbor(metric="euclidean", rotation_invariant=True)
+    with pytest.raises(ValueError, match="needs series of one length: one has 8 time points"):
         model.fit([X[0], X[1][:7]], y[:2])
     model.fit(X, y)
-    with pytest.raises(ValueError, match="the queries have 5 time points, the training series 8"):
+    with pytest.raises(ValueError, match="needs series of one length: one has 5 time points"):
         model.predict([X[0][:5]])
 
 

@@ -53,9 +53,11 @@ def as_series(values):
 def brute(queries, candidates, k, warping, excluded=None):
     """Neighbours by the certified distances of all shifts."""
     options = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
-    matrix = [
-        [rotation_distance(x, y, **options) for y in candidates.values] for x in queries.values
-    ]
+    sides = (
+        [reference.unpadded(side, i) for i in range(len(side))] for side in (queries, candidates)
+    )
+    rows, cols = sides
+    matrix = [[rotation_distance(x, y, **options) for y in cols] for x in rows]
     return reference.nearest(np.array(matrix), k, excluded)
 
 
@@ -91,6 +93,64 @@ def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
     for k in (1, 2):
         assert_brute(fast_engine, queries, series, k, warping, np.arange(3))
     assert_brute(fast_engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
+
+
+def uneven(rng, lengths, channels=1):
+    """Walks of several lengths."""
+    values = rng.normal(size=(len(lengths), channels, max(lengths))).cumsum(axis=2)
+    lengths = np.array(lengths)
+    return Series(values * (np.arange(max(lengths)) < lengths[:, None, None]), lengths)
+
+
+#: Distances whose kernels other tests of this file compile as well.
+SHARED = [Warping(), Warping(window=0), Warping("dog_keeper", window=2)]
+UNEVEN = {
+    # every length in a lane of its own; a point; as long as a strip of columns, and longer
+    "lanes": lambda rng: (uneven(rng, [9, 4, 1]), uneven(rng, [1, 2, 3, 5, 8, 13, 9, 4, 4, 1])),
+    "one length each": lambda rng: (uneven(rng, [6, 6]), uneven(rng, [11] * 5)),
+    "channels": lambda rng: (uneven(rng, [7, 10], 2), uneven(rng, [10, 7, 3, 12], 2)),
+    "strips": lambda rng: (uneven(rng, [6]), uneven(rng, [33, 66, 3, 64])),
+    "offset": lambda rng: tuple(
+        Series(side.values + 1e6 * side.inside, side.lengths)
+        for side in (uneven(rng, [6, 9]), uneven(rng, [9, 6, 4, 7]))
+    ),
+}
+
+
+# in a band of 0 points series of several lengths are warped; kernels for that are others' too
+@pytest.mark.parametrize(
+    "warping",
+    [
+        pytest.param(one, marks=[] if one in SHARED else pytest.mark.compiles)
+        for one in WARPINGS + BANDS
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", UNEVEN)
+def test_series_of_several_lengths(fast_engine, rng, kind, warping):
+    queries, candidates = UNEVEN[kind](rng)
+    # a turned part of another, and one that repeats
+    candidates.values[2, :, : candidates.lengths[2]] = candidates.values[2, :, :1]
+    assert_brute(fast_engine, queries, candidates, 3, warping)
+    if kind != "strips":
+        few = candidates.take(slice(0, 4))
+        assert_brute(fast_engine, few, few, 2, warping, np.arange(4))
+
+
+def test_several_lengths_are_cut_in_parts(fast_engine, monkeypatch, rng):
+    lengths = rng.integers(5, 16, 70)
+    series = uneven(rng, lengths)
+    work = RotationNeighbors(series, series, 3, np.arange(70), Warping(window=0.1))
+    expected = run(work, engine=fast_engine)
+    monkeypatch.setattr(rotation_module, "BLOCK", 16)
+    found = run(work, engine=fast_engine, n_jobs=2)
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    part = work.part(Tile(3, 9, 20, 50))
+    found = run(part, engine=fast_engine)
+    assert_array_equal(
+        found.indices[0], brute(part.queries, part.candidates, 3, part.warping)[1][0]
+    )
 
 
 @pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
@@ -199,7 +259,7 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
     for n, count in ((70, 1), (71, 20), (150, 40), (33, 33), (6, 2)):
         reach = None if share is None else int(share * n)
         x, y = rng.normal(size=(2, 4, channels, n))
-        doubled = np.concatenate([y, y], axis=2)
+        lengths = np.full(4, n)
         candidate, first = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
         runs = [(lane % 4, lane * (n - 1) // 7) for lane in range(8)]
         for lane in range(lanes):
@@ -213,7 +273,8 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
         )
         least = np.empty(lanes)
         rotation._bound(
-            x[0], doubled, candidate, first, count, reach, cell, least, room, np.zeros(1, np.uint8)
+            *(x[0], y, lengths, candidate, first, count, reach, cell, least, room),
+            np.zeros(1, np.uint8),
         )
         for lane, (which, shift) in enumerate(runs):
             turned = y[which][:, (shift + np.arange(n + count - 1)) % n]
@@ -245,8 +306,8 @@ def test_periods_are_those_of_the_cpu(rng):
         X = rng.integers(0, 2, (60, 2, n)).astype(float)
         for i, period in enumerate(p for p in (1, 2, 3, 5, 6, 10, 15) if n % p == 0):
             X[i] = np.tile(X[i, :, :period], n // period)
-        expected = [_period(np.concatenate([x, x], axis=1)) for x in X]
-        assert_array_equal(periods(X), expected)
+        expected = [_period(x, n) for x in X]
+        assert_array_equal(periods(as_series(X)), expected)
         assert n < 12 or len(set(expected)) > 3
 
 
@@ -254,7 +315,7 @@ def test_kernels_of_the_gpu_hold_all_columns():
     compiled = set(kernels()["elastic/turns.cu"])
     for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
         for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
-            kernel = choose_turns(channels, n, count, n_items, "Dtw<Squared>")
+            kernel = choose_turns(channels, n, n, count, n_items, "Dtw<Squared>")
             assert kernel.group in (1, 2, 4, 8, 16, 32)
             wide = kernel.group * kernel.columns >= n + count - 1
             assert wide != kernel.strips
@@ -356,6 +417,7 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
     sides = (engine._sides(work, tile, rescaling) for rescaling in (work.rescaling, None))
     search = rotation.WarpedRotation(
         *zip(*sides, strict=True),
+        most_points=(n, n),
         periods=np.full(2, n, np.int32),
         n_neighbors=1,
         excluded=None,
@@ -363,6 +425,7 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
         bound=Bound(),
         scale=work.rescaling.scale,
         warping=Warping(),
+        widest=2 * n,
         budget=2**20,
         cancel=np.zeros(1, np.uint8),
     )
@@ -374,6 +437,16 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
     assert not whole.any()
     monkeypatch.setattr(rotation, "choose_turns", strips)
     assert_array_equal(search.measure(None, 4, n).get(), whole)
+
+
+@pytest.mark.gpu
+def test_strips_of_several_lengths_on_the_gpu(gpu, rng):
+    queries, candidates = uneven(rng, [500, 1100]), uneven(rng, [1100, 900, 2100, 30, 1101, 700])
+    for warping in (Warping(), Warping(window=0.05)):
+        work = RotationNeighbors(queries, candidates, 2, warping=warping)
+        found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
+        assert_array_equal(found.indices, expected.indices)
+        assert_array_equal(found.distances, expected.distances)
 
 
 @pytest.mark.gpu

@@ -55,11 +55,11 @@ def _launch(name: str, n_threads: int, **arguments: Any) -> None:
     load_kernel("elastic/rotation.cu", name)(blocks_for(n_threads, THREADS), THREADS, **arguments)
 
 
-def warped_bytes(n: int, rows: int, cols: int) -> int:
+def warped_bytes(m: int, rows: int, cols: int) -> int:
     """Bytes that a search with warping holds beside the series."""
     levels = 1
-    while n > 1:
-        n, levels = -(-n // PIECES), levels + 1
+    while m > 1:
+        m, levels = -(-m // PIECES), levels + 1
     # estimates, upper bounds and their order, the most promising, certified costs; runs
     return 56 * rows * cols + (levels + 4) * PIECES * 20 * _runs(rows * cols)
 
@@ -88,6 +88,8 @@ class WarpedRotation:
     ----------
     rows, cols : tuple of DeviceSeries
         Queries and candidates, each in float32 and in float64.
+    most_points : tuple of int
+        Points of the longest query, and of the longest candidate.
     periods : ndarray of shape (n_candidates,), int32
         Shifts of each candidate from which on they repeat.
     n_neighbors : int
@@ -102,6 +104,8 @@ class WarpedRotation:
         By which the float32 data were multiplied.
     warping : Warping
         Options of the distance.
+    widest : int
+        Half width of the widest band among the pairs.
     budget : int
         Bytes for edges of strips.
     cancel : ndarray of shape (1,), uint8
@@ -113,6 +117,7 @@ class WarpedRotation:
         rows: tuple[DeviceSeries, DeviceSeries],
         cols: tuple[DeviceSeries, DeviceSeries],
         *,
+        most_points: tuple[int, int],
         periods: np.ndarray,
         n_neighbors: int,
         excluded: np.ndarray | None,
@@ -120,11 +125,12 @@ class WarpedRotation:
         bound: Bound,
         scale: float,
         warping: Warping,
+        widest: int,
         budget: int,
         cancel: np.ndarray,
     ) -> None:
         self.rows, self.cols = rows, cols
-        self.n = rows[0].length
+        self.n, self.m = most_points
         self.shape = rows[0].shape[0], cols[0].shape[0]
         self.periods = cp.asarray(periods)
         self.k, self.given = n_neighbors, limits
@@ -134,7 +140,8 @@ class WarpedRotation:
             self.excluded[inside] = excluded[inside]
         self.left_out = cp.asarray(self.excluded)
         self.bound, self.scale, self.warping = bound, scale, warping
-        self.banded = warping.binds(self.n)
+        self.banded = warping.binds(max(most_points))
+        self.widest = widest
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
         # of each pair the least estimate of a single shift, and the least certified cost
@@ -148,7 +155,7 @@ class WarpedRotation:
         """Return certified costs of all pairs that may be neighbours, infinity for others."""
         n_rows, n_cols = self.shape
         self.update()
-        root = self.measure(None, n_rows * n_cols, self.n).reshape(self.shape)
+        root = self.measure(None, n_rows * n_cols, self.m).reshape(self.shape)
         inside = np.flatnonzero(self.excluded >= 0)
         if inside.size:
             root[cp.asarray(inside), cp.asarray(self.excluded[inside])] = np.inf
@@ -166,7 +173,7 @@ class WarpedRotation:
 
     def cut(self, root: cp.ndarray, at_most: cp.ndarray | None, above: cp.ndarray | None) -> None:
         """Cut the runs of some pairs until single shifts are left."""
-        width = -(-self.n // PIECES)
+        width = -(-self.m // PIECES)
         for begin in range(0, root.size, self.at_a_time):
             part = root[begin : begin + self.at_a_time]
             # depth first: at most PIECES times the runs that are cut at a time wait
@@ -261,7 +268,7 @@ class WarpedRotation:
         """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
         rows, cols = self.rows[0], self.cols[0]
         cell = cell_of(self.warping)
-        kernel = choose_turns(rows.shape[1], self.n, width, n_items, cell)
+        kernel = choose_turns(rows.shape[1], self.n, self.m, width, n_items, cell)
         out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
         stride = dtw.edge_length(self.n)
@@ -270,9 +277,10 @@ class WarpedRotation:
             groups * kernel.group // THREADS,
             THREADS,
             rows=rows.values,
-            n=self.n,
+            row_lengths=rows.lengths,
             row_stride=rows.shape[2],
             cols=cols.values,
+            col_lengths=cols.lengths,
             col_stride=cols.shape[2],
             n_cols=self.shape[1],
             items=items,
@@ -320,7 +328,7 @@ class WarpedRotation:
         dtw.certify(
             *(self.rows[1], self.cols[1], items, self.warping),
             least=self.costs,
-            reach=int(self.warping.radius(self.n, self.n)),
+            reach=self.widest,
             budget=self.budget,
         )
 

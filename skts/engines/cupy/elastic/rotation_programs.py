@@ -65,13 +65,15 @@ def column_counts(channels: int) -> list[int]:
 
 
 @lru_cache(CHOICES)
-def choose_turns(channels: int, n: int, count: int, n_items: int, cell: str) -> TurnsKernel:
+def choose_turns(
+    channels: int, n: int, length: int, count: int, n_items: int, cell: str
+) -> TurnsKernel:
     """Choose columns per lane and lanes per item.
 
     Parameters
     ----------
-    channels, n : int
-        Channels and points of a series.
+    channels, n, length : int
+        Channels of a series, and points of the longest query and candidate.
     count : int
         Shifts of an item, at most.
     n_items : int
@@ -84,7 +86,7 @@ def choose_turns(channels: int, n: int, count: int, n_items: int, cell: str) -> 
     TurnsKernel
         The cheapest.
     """
-    m = n + count - 1
+    m = length + count - 1
 
     def steps(group: int, columns: int) -> int:
         # lanes go one by one at the beginning, too

@@ -34,11 +34,11 @@ class RotationTiles:
 
         if rows * cols >= 2**31:
             return 0, 2**62
-        n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
-        series = device_bytes(rows, channels, n) + device_bytes(cols, channels, n)
+        channels, (n, m) = reduction.queries.n_channels, reduction.most_points
+        series = device_bytes(rows, channels, n) + device_bytes(cols, channels, m)
         if _by_correlation(reduction):
             return 0, series + euclidean_bytes(n, channels, rows, cols)
-        return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
+        return 0, series + warped_bytes(m, rows, cols) + 64 * 8 * edge_length(n)
 
     def rotation_neighbors(
         self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray
@@ -56,7 +56,7 @@ class RotationTiles:
         if reduction.limits is not None:
             limits = reduction.limits[tile.rows]
         options: dict[str, Any] = {
-            "periods": periods(reduction.candidates.values[tile.cols]),
+            "periods": periods(reduction.candidates.take(tile.cols)),
             "n_neighbors": k,
             "excluded": excluded,
             "limits": limits,
@@ -68,18 +68,22 @@ class RotationTiles:
         else:
             rescaling = reduction.rescaling
             single = self._sides(reduction, tile, rescaling)
-            n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
+            channels, (n, m) = reduction.queries.n_channels, reduction.most_points
             error = sum(side.error for side in single)
-            # in the run of all shifts a path is as long as n rows and 2 n - 1 columns let it be
+            # in the run of all shifts a path is as long as n rows and 2 m - 1 columns let it be
             # see "rotation runs" in docs/developer/numerics.rst
-            steps = 1 if reduction.warping.largest else 3 * n - 2
+            steps = 1 if reduction.warping.largest else n + 2 * m - 2
             bound = dtw_bound(steps, channels, error, rescaling.scale, squared=squared)
             costs = WarpedRotation(
                 *zip(single, exact, strict=True),
                 **options,
                 bound=bound,
                 scale=rescaling.scale,
+                most_points=(n, m),
                 warping=reduction.warping,
+                widest=reduction.warping.largest_radius(
+                    reduction.queries.lengths, reduction.candidates.lengths
+                ),
                 budget=self.prepared.capacity // 4,
             ).search()
         distances = cupy.sqrt(costs) if squared else costs
@@ -104,8 +108,17 @@ def _by_correlation(reduction: RotationSearch) -> bool:
     return reduction.straight and not reduction.warping.largest
 
 
-def periods(values: np.ndarray) -> np.ndarray:
+def periods(series: Series) -> np.ndarray:
     """Least shift that leaves each series as it is; shifts from there on repeat."""
+    found = np.empty(len(series), np.int32)
+    for length in np.unique(series.lengths).tolist():
+        some = np.flatnonzero(series.lengths == length)
+        found[some] = _periods(series.values[some, :, :length])
+    return found
+
+
+def _periods(values: np.ndarray) -> np.ndarray:
+    """As `periods`, of series of one length."""
     n = values.shape[2]
     found = np.full(len(values), n, np.int32)
     for period in range(n // 2, 0, -1):

@@ -74,7 +74,7 @@ class RotationRadiusNeighbors(RadiusInBatches, RotationSearch):
     Parameters
     ----------
     queries, candidates : Series
-        Two sets of series, all of one length.
+        Two sets of series, of any lengths.
     radius : float
         Largest distance of a neighbour.
     excluded : ndarray of shape (n_queries,), int64, or None
@@ -85,7 +85,7 @@ class RotationRadiusNeighbors(RadiusInBatches, RotationSearch):
     Raises
     ------
     ValueError
-        If lengths differ, or for options for which no exact and fast search is known.
+        For options for which no exact and fast search is known.
     """
 
     warping: Warping = PLAIN

@@ -45,19 +45,7 @@ class RotationSearch(Reduction):
         """Bytes that the survivors of all queries may take at most."""
 
     def __post_init__(self) -> None:
-        warping, (n, m) = self.warping, (self.queries.n_timepoints, self.candidates.n_timepoints)
-        for side in (self.candidates, self.queries):
-            short = np.flatnonzero(side.lengths != side.n_timepoints)
-            if short.size:
-                raise ValueError(
-                    f"rotation_invariant=True needs series of one length: series {short[0]} has "
-                    f"{side.lengths[short[0]]} time points where others have {side.n_timepoints}."
-                )
-        if n != m:
-            raise ValueError(
-                f"rotation_invariant=True needs series of one length: the queries have {n} time "
-                f"points, the training series {m}."
-            )
+        warping = self.warping
         if type(warping) is not Warping:
             raise ValueError(f"rotation_invariant=True does not go with metric={warping.metric!r}.")
         if warping.alignment != "global":
@@ -69,25 +57,26 @@ class RotationSearch(Reduction):
     @property
     def step_work(self) -> int:
         """About the cells of warping matrices for one pair."""
-        n = self.queries.n_timepoints
-        columns = 1 if self.straight else min(n, 2 * self.reach + 1)
+        n, m = self.most_points
+        columns = 1 if self.straight else min(m, 2 * int(self.warping.radius(n, m)) + 1)
         return FILLED * n * self.queries.n_channels * columns
 
     @cached_property
     def rescaling(self) -> Rescaling:
         """Offset and scale of estimates in float32, taken from the candidates."""
-        return Rescaling.of(self.candidates.values)
+        return self.warping.rescaling(*self.candidates.extent)
 
     @property
     def straight(self) -> bool:
-        """Whether points are compared without warping."""
-        return self.reach == 0
+        """Whether points are compared without warping: no band is wider, all lengths are one."""
+        (n, m), sides = self.most_points, (self.queries, self.candidates)
+        alike = n == m and all(side.equal_length for side in sides)
+        return alike and int(self.warping.radius(n, m)) == 0
 
     @property
-    def reach(self) -> int:
-        """Half width of the band; twice the length without one."""
-        n = self.queries.n_timepoints
-        return int(self.warping.radius(n, n))
+    def most_points(self) -> tuple[int, int]:
+        """Points of the longest query, and of the longest candidate."""
+        return self.queries.n_timepoints, self.candidates.n_timepoints
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -96,10 +85,10 @@ class RotationSearch(Reduction):
 
     def plain_distance(self, query: int, candidate: int) -> float:
         """Least distance of a query and a candidate over all shifts, by plain code."""
-        values = self.candidates.values[candidate]
-        n = values.shape[1]
-        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(n)]), np.full(n, n))
-        return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(n))
+        m = int(self.candidates.lengths[candidate])
+        values = self.candidates.values[candidate, :, :m]
+        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(m)]), np.full(m, m))
+        return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(m))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +98,7 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent, RotationSearch):
     Parameters
     ----------
     queries, candidates : Series
-        Two sets of series, all of one length.
+        Two sets of series, of any lengths.
     n_neighbors : int
         Neighbours of each query.
     excluded : ndarray of shape (n_queries,), int64, or None, default None
@@ -122,7 +111,7 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent, RotationSearch):
     Raises
     ------
     ValueError
-        If lengths differ, or for options for which no exact and fast search is known.
+        For options for which no exact and fast search is known.
     """
 
     warping: Warping = PLAIN

@@ -108,6 +108,10 @@ class LongSeries(NamedTuple):
 
     def locate(self, positions: np.ndarray) -> np.ndarray:
         """Series and start in it of places on the line, of shape (n, 2)."""
+        if len(self.parts) == 1:
+            found = np.zeros((positions.size, 2), np.int64)
+            found[:, 1] = positions
+            return found
         starts = self.starts
         series = np.searchsorted(starts, positions, side="right") - 1
         return np.column_stack([series, positions - starts[series]]).astype(np.int64)
@@ -275,7 +279,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
             n_windows = min(n_windows, self.n_windows)
         return len(self.queries), n_windows
 
-    @property
+    @cached_property
     def step_work(self) -> int:
         """A few bounds, and a share of the cells of a warping matrix."""
         cells = self.warping.cells(self.longest, self.longest)
@@ -305,6 +309,13 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         """Size of distances and positions, where their number is given."""
         return 24 * len(self.queries) * (self.n_neighbors or 0)
 
+    @property
+    def every_limit(self) -> np.ndarray:
+        """Distances beyond which a window is no match, of all queries."""
+        if self.limits is None:
+            return np.full(len(self.queries), float(self.radius))
+        return self.limits
+
     def limit_of(self, row: int) -> float:
         """Distance beyond which a window is no match of a query."""
         return float(self.radius if self.limits is None else self.limits[row])
@@ -325,10 +336,13 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     def start(self) -> list[Gathered]:
         """Return an empty list for each query."""
         empty = np.empty(0, np.int64), np.empty(0)
-        return [Gathered(self.limit_of(row), *empty) for row in range(len(self.queries))]
+        return [Gathered(limit, *empty) for limit in self.every_limit.tolist()]
 
     def with_incumbent(self, total: list[Gathered]) -> SubsequenceNeighbors:
         """Return the work with the limits that are known by now."""
+        if self.n_neighbors is None:
+            # no match is nearer than it must be
+            return self
         return replace(self, limits=np.array([found.limit for found in total]))
 
     def merge(self, total: list[Gathered], tile: Tile, result: list[TileMatches]) -> None:

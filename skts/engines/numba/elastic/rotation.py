@@ -1,13 +1,13 @@
 """Least distances over all circular shifts of a series: runs of shifts, bounded and cut.
 
-A shift s of y is the piece of the doubled series yy = (y, y) that begins at s, so that all shifts
-share one matrix of n rows and 2n columns, in which the paths of shift s lead from (0, s) to
-(n - 1, s + n - 1)::
+A shift s of y, of m points, is the piece of the doubled series yy = (y, y) that begins at s, so
+that all shifts share one matrix of n rows, as many as x has points, and 2m columns, in which the
+paths of shift s lead from (0, s) to (n - 1, s + m - 1)::
 
     row 0       s . . . . t
                 . begin   .         .         the cheapest path that begins at s to t and ends
-                            .     end .       n - 1 columns behind costs no more than the best
-    row n - 1             s+n-1   t+n-1       path of each shift between s and t
+                            .     end .       m - 1 columns behind costs no more than the best
+    row n - 1             s+m-1   t+m-1       path of each shift between s and t
 
 A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
 more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
@@ -16,7 +16,8 @@ sums are the same in float64, those of one policy (`cells`). Rounding is monoton
 point, too, no run costs more than a shift in it.
 
 A band of half width r leaves to shift s the columns i + s - r to i + s + r of row i, and to a run
-all that one of its shifts has; rows go in twos, which share the columns of both.
+all that one of its shifts has; rows go in twos, which share the columns of both. Runs side by side
+may be of candidates of several lengths, and have the widest of their bands.
 """
 
 from __future__ import annotations
@@ -38,47 +39,59 @@ PIECES = 4
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _period(yy):
-    """Least shift that leaves a doubled series as it is; shifts from there on repeat."""
-    n = yy.shape[1] // 2
-    for period in range(1, n):
-        if n % period:
+def _period(y, m):
+    """Least shift that leaves m points as they are; shifts from there on repeat."""
+    for period in range(1, m):
+        if m % period:
             continue
         same = True
-        for c in range(yy.shape[0]):
-            for i in range(n):
-                if yy[c, i] != yy[c, i + period]:
+        for c in range(y.shape[0]):
+            for i in range(m - period):
+                if y[c, i] != y[c, i + period]:
                     same = False
                     break
             if not same:
                 break
         if same:
             return period
-    return n
+    return m
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel):
+def _lay_out(series, lengths, candidate, first, start, width, columns):
+    """Write the points of runs from their column `start` on, one run in each lane."""
+    for lane in range(LANES):
+        length = lengths[candidate[lane]]
+        for c in range(columns.shape[0]):
+            y, place = series[candidate[lane], c], (first[lane] + start) % length
+            for j in range(width):
+                columns[c, j, lane] = y[place]
+                # a candidate goes on from its beginning
+                place = place + 1 if place + 1 < length else 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _bound(x, series, lengths, candidate, first, count, reach, cell, least, room, cancel):
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
     candidate, first, least: of LANES runs; least receives the costs. `reach` is half the width of
-    the band, None without one, which is an instance of its own.
+    the widest band, None without one, which is an instance of its own.
     """
     # edge[i + 1] is D(i, start - 1), row[j + 1] is D(i, start + j)
     edge, row, columns, cost, left, diagonal = room
     n_channels, n = x.shape
-    m, fused = n + count - 1, n_channels == 1
+    fused, longest, shortest = n_channels == 1, 0, lengths[candidate[0]]
+    for lane in range(LANES):
+        longest = max(longest, lengths[candidate[lane]])
+        shortest = min(shortest, lengths[candidate[lane]])
+    m = longest + count - 1
     least[:] = np.inf
     edge[:] = np.inf
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
         width = min(_WIDTH, m - start)
-        for lane in range(LANES):
-            for c in range(n_channels):
-                y, place = doubled[candidate[lane], c], first[lane] + start
-                for j in range(width):
-                    columns[c, j, lane] = y[place + j - (n if place + j >= 2 * n else 0)]
+        _lay_out(series, lengths, candidate, first, start, width, columns)
         # a path may begin at any of the first `count` columns
         for j in range(width + 1):
             row[j] = 0.0 if start + j < count else np.inf
@@ -136,13 +149,35 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
                     edge[i + 1, lane] = left[0, lane]
             else:
                 edge[last + 1], edge[i + 1] = np.inf, np.inf
-        for j in range(max(0, n - 1 - start), width):
+        for j in range(max(0, shortest - 1 - start), width):
             for lane in range(LANES):
-                least[lane] = min(least[lane], row[j + 1, lane])
+                # of a run of its own length, from its first end to its last
+                beyond = start + j + 1 - lengths[candidate[lane]]
+                if 0 <= beyond < count:
+                    least[lane] = min(least[lane], row[j + 1, lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _widest(reaches, candidate):
+    """Half width of the widest band among candidates, None without one."""
+    if reaches is None:
+        return None
+    widest = 0
+    for one in candidate:
+        widest = max(widest, reaches[one])
+    return widest
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _half(reaches, candidate, cells):
+    """Half width of the band of a candidate; `cells` without one."""
+    if reaches is None:
+        return cells
+    return reaches[candidate]
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
-def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, room, cancel):
+def _settle(group, x, candidates_of, limit, cell, squared, count, best, runs, room, cancel):
     """Find the least distances of some candidates; return how many neighbours there are.
 
     A stack holds runs of shifts, the cheapest on top.
@@ -150,11 +185,12 @@ def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, r
     candidates, firsts, widths, costs = runs
     of_lane, first, least, bound_room = room
     distances, indices = best
-    n = x.shape[1]
-    half = 2 * n if reach is None else reach
+    doubled, lengths, reaches = candidates_of
+    n, longest = x.shape[1], doubled.shape[2] // 2
     size = 0
     for candidate in group:
-        candidates[size], firsts[size], widths[size], costs[size] = candidate, 0, n, 0.0
+        candidates[size], firsts[size], costs[size] = candidate, 0, 0.0
+        widths[size] = longest
         size += 1
     while size > 0 and not cancel[0]:
         within = _cost_within(limit, squared)
@@ -164,17 +200,19 @@ def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, r
             size -= 1
             if costs[size] > within:
                 continue
+            length = lengths[candidates[size]]
             stop = firsts[size] + width
             # shifts from the period on repeat
-            if width == n:
-                stop = _period(doubled[candidates[size]])
-            for shift in range(firsts[size], min(stop, n), piece):
+            if width == longest:
+                stop = _period(doubled[candidates[size]], length)
+            for shift in range(firsts[size], min(stop, length), piece):
                 of_lane[used], first[used] = candidates[size], shift
                 used += 1
         if used == 0:
             continue
         of_lane[used:], first[used:] = of_lane[0], first[0]
-        _bound(x, doubled, of_lane, first, piece, reach, cell, least, bound_room, cancel)
+        reach = _widest(reaches, of_lane)
+        _bound(x, doubled, lengths, of_lane, first, piece, reach, cell, least, bound_room, cancel)
         begin = size
         if piece == 1:
             # the cheapest first: most of the others are too far then
@@ -188,7 +226,9 @@ def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, r
                 if known <= _distance(least[lane], squared):
                     # another shift of this candidate is no farther
                     continue
-                y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
+                length = lengths[of_lane[lane]]
+                y = doubled[of_lane[lane], :, first[lane] : first[lane] + length]
+                half = _half(reaches, of_lane[lane], n + length)
                 shift_cost = certified.cost(x, y, half, cell, None, False, False, cancel)
                 distance = _distance(shift_cost, squared)
                 if distance <= limit and shift_cost < np.inf:
@@ -251,7 +291,7 @@ def _cost_within(distance, squared):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def search(
-    x, doubled, bounds, order, excluded, limit, reach, cell, squared, distances, indices, cancel
+    x, candidates_of, bounds, order, excluded, limit, cell, squared, distances, indices, cancel
 ):
     """Find the nearest candidates of a query under warping.
 
@@ -259,8 +299,9 @@ def search(
     ----------
     x : ndarray of shape (n_channels, n_timepoints), float64
         The query.
-    doubled : ndarray of shape (n_candidates, n_channels, 2 * n_timepoints), float64
-        Series of the same length, each twice in a row.
+    candidates_of : tuple
+        Series, each twice in a row, of shape (n_candidates, n_channels, twice the points of the
+        longest); their lengths, int64; half widths of their bands, int64, or None without bands.
     bounds : ndarray of shape (n_candidates,), float64
         Lower bounds of the distances.
     order : ndarray of shape (n_candidates,), int64
@@ -269,8 +310,6 @@ def search(
         A candidate that is left out.
     limit : float
         A distance beyond which none is wanted.
-    reach : int or None
-        Half width of the band.
     cell : Cell
         What steps cost.
     squared : bool
@@ -287,7 +326,7 @@ def search(
     """
     n_channels, n = x.shape
     # of every width all pieces of one batch may wait
-    depth, width = 2, n
+    depth, width = 2, candidates_of[0].shape[2] // 2
     while width > 1:
         width = -(-width // PIECES)
         depth += 1
@@ -324,7 +363,7 @@ def search(
         # the most promising on top
         best = distances, indices
         count = _settle(
-            group[:size][::-1], x, doubled, limit, reach, cell, squared,
+            group[:size][::-1], x, candidates_of, limit, cell, squared,
             count, best, runs, room, cancel,
         )  # fmt: skip
         if count == distances.size:
@@ -336,8 +375,10 @@ def search(
 def search_straight(
     x, doubled, bounds, order, floors, excluded, limit, cell, squared, distances, indices, cancel
 ):
-    """Find the nearest candidates of a query without warping, as `search` does.
+    """Find the nearest candidates of a query without warping, as `search` does; all of one length.
 
+    doubled : ndarray of shape (n_candidates, n_channels, 2 * n_timepoints), float64
+        The candidates, each twice in a row.
     floors : ndarray of shape (n_candidates, n_timepoints) or (n_candidates, 1), float64
         Lower bounds of the accumulated costs of all shifts, or of each candidate's.
     """
@@ -350,7 +391,7 @@ def search_straight(
             continue
         yy = doubled[candidate]
         least, within = np.inf, _cost_within(limit, squared)
-        for shift in range(_period(yy)):
+        for shift in range(_period(yy, n)):
             if floors[candidate, min(shift, floors.shape[1] - 1)] > min(within, least):
                 continue
             total, beyond = 0.0, min(within, least)
@@ -370,8 +411,8 @@ def search_straight(
     return count
 
 
-def search_bytes(n_channels: int, n: int) -> int:
+def search_bytes(n_channels: int, n: int, m: int) -> int:
     """Bytes that a search holds beside its input and output."""
     lanes = 8 * LANES
-    runs = lanes * (n + 1 + _WIDTH * (n_channels + 1) + 8) + 4 * lanes * (n.bit_length() + 3)
-    return runs + certified.pairs_bytes(n_channels, n, n)
+    runs = lanes * (n + 1 + _WIDTH * (n_channels + 1) + 8) + 4 * lanes * (m.bit_length() + 3)
+    return runs + certified.pairs_bytes(n_channels, n, m)

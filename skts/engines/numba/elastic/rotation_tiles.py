@@ -35,33 +35,34 @@ class RotationTiles:
         self, reduction: RotationSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile of this shape: candidates twice over, or their spectra, shared."""
-        n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
-        points, held = channels * n, reduction.survivor_bytes()
+        channels, (n, m) = reduction.queries.n_channels, reduction.most_points
+        points, held = channels * max(n, m), reduction.survivor_bytes()
         # neighbours, what a search holds, bounds and their order, queries
-        each = 32 * rows * min(reduction.n_neighbors, cols) + rotation.search_bytes(channels, n)
-        each += 40 * cols + 8 * rows * points
+        each = 32 * rows * min(reduction.n_neighbors, cols) + rotation.search_bytes(channels, n, m)
+        each += 56 * cols + 8 * rows * points
         if reduction.straight:
             # twice over and spectra; a product of spectra, and the floors of all shifts
             shared = held + cols * (16 * points + 8 * channels * (n + 2))
             return shared, each + 40 * cols * (n + 2)
         lanes = -(-max(rows, cols) // 64) * 64
         each += 40 * rows * cols + 12 * points * (2 * cols + rows) + 8 * points * lanes
-        return held + 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
+        return held + 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * m)
 
     def rotation_neighbors(
         self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray
     ) -> Shortlist:
         """Nearest candidates of a tile, certified."""
-        queries = reduction.queries.values[tile.rows]
+        queries, warping = reduction.queries.take(tile.rows), reduction.warping
         doubled = self._doubled(reduction, tile)
-        cell, squared = cell_of(reduction.warping), reduction.warping.squared
+        cell, squared = cell_of(warping), warping.squared
         k = min(reduction.n_neighbors, tile.shape[1])
         bounds = None if reduction.straight else self._bounds(reduction, tile, cancel)
-        reach = reduction.reach if reduction.warping.binds(queries.shape[2]) else None
+        lengths = reduction.candidates.lengths[tile.cols].copy()
+        banded = warping.binds(max(reduction.most_points))
         distances, indices = np.empty(k), np.empty(k, np.int64)
         found = []
-        for row, x in enumerate(np.array(queries)):
-            query = tile.row + row
+        for row, length in enumerate(queries.lengths.tolist()):
+            x, query = np.array(queries.values[row, :, :length], order="C"), tile.row + row
             excluded = -1 if reduction.excluded is None else reduction.excluded[query] - tile.col
             limit = np.inf if reduction.limits is None else reduction.limits[query]
             rest = cell, squared, distances, indices, cancel
@@ -74,9 +75,9 @@ class RotationTiles:
             else:
                 lower = bounds[row]
                 order = np.argsort(lower, kind="stable")
-                count = rotation.search(
-                    x, doubled.values, lower, order, excluded, limit, reach, *rest
-                )
+                reaches = warping.radius(length, lengths) if banded else None
+                candidates = doubled.values, lengths, reaches
+                count = rotation.search(x, candidates, lower, order, excluded, limit, *rest)
             found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
         rows, cols, values = map(np.concatenate, zip(*found, strict=True))
         return Shortlist(rows, cols, values, Bound())
@@ -100,8 +101,13 @@ class RotationTiles:
         """The candidates of a tile, each twice in a row."""
 
         def build() -> tuple[Series, int]:
-            values = np.concatenate([reduction.candidates.values[tile.cols]] * 2, axis=2)
-            return Series(values, np.full(len(values), values.shape[2])), values.nbytes
+            some = reduction.candidates.take(tile.cols)
+            values = np.concatenate([some.values] * 2, axis=2)
+            for row in np.flatnonzero(some.lengths < some.n_timepoints).tolist():
+                length = int(some.lengths[row])
+                values[row, :, length : 2 * length] = values[row, :, :length]
+                values[row, :, 2 * length :] = 0.0
+            return Series(values, 2 * some.lengths), values.nbytes
 
         key = ("doubled", tile.col, tile.col_stop)
         return self.prepared.get(reduction.candidates.values, key, build)

@@ -105,7 +105,7 @@ class SubsequenceTiles:
         length = reduction.queries[rows[0]].size
         radius = min(int(warping.radius(length, length)), length - 1)
         matches = lanes.Matches(
-            np.array([reduction.limit_of(row) for row in rows]),
+            reduction.every_limit[rows].astype(np.float64),
             np.zeros(len(rows), np.int64),
             *(np.empty(shape, np.int64), np.empty(shape)),
         )
@@ -157,9 +157,12 @@ def _query_bytes(n_queries: int, length: int) -> int:
 
 def _rows_of_length(reduction: SubsequenceNeighbors, tile: Tile) -> dict[int, list[int]]:
     """Queries of a tile by their length: windows of one length are prepared once."""
+    sizes = [query.shape[-1] for query in reduction.queries[tile.rows]]
+    if len(set(sizes)) == 1:
+        return {sizes[0]: list(range(tile.row, tile.row_stop))}
     rows: dict[int, list[int]] = {}
-    for row in range(tile.row, tile.row_stop):
-        rows.setdefault(reduction.queries[row].shape[-1], []).append(row)
+    for row, size in enumerate(sizes, tile.row):
+        rows.setdefault(size, []).append(row)
     return rows
 
 
