@@ -7,9 +7,9 @@ and test series are joined and z-normalised, and there are as many clusters as c
 published columns are those of `reference.csv`. Each method is run from three seeds, once each, so
 that means say what one run gives.
 
-k-medoids takes the distances of all pairs. Where these are more than `MOST_CELLS` cells of warping
-matrices, it takes every second series of the set, or every third, and so on; the row says so
-("one series of"). `--add` keeps the rows that a record has, and runs the other sets.
+k-medoids takes the distances of all pairs. Where these are, on the CPU, more than `MOST_CELLS`
+cells of warping matrices, it takes every second series of the set, or every third, and so on; the
+row says so ("one series of"). `--add` keeps the rows that a record has, and runs the other sets.
 """
 
 import argparse
@@ -28,13 +28,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from benchmarks import _records
+from benchmarks._gpu import device_and_versions
 from benchmarks._sets import load
 from skts import DTWKMeans, DTWKMedoids, KShapeClusterer
 
 SEEDS = range(3)
 PUBLISHED = ("ri_kshape_authors", "ri_kshape_kasba10", "ri_kavg_kasba10")
-#: Cells of all pairs of k-medoids at most, by method.
-MOST_CELLS = {"DTWKMedoids, 5% band": 4e9, "DTWKMedoids, MSM": 2e9}
+#: Cells of all pairs of k-medoids at most, by engine and method.
+MOST_CELLS = {"numba": {"DTWKMedoids, 5% band": 4e9, "DTWKMedoids, MSM": 2e9}, "cupy": {}}
 
 
 def methods(k, engine):
@@ -50,10 +51,10 @@ def methods(k, engine):
     }
 
 
-def thinning(method, n, length):
+def thinning(method, n, length, engine):
     """Of how many series one is taken, so that all pairs are no more than `MOST_CELLS` cells."""
     cells = length * length * (0.1 if "band" in method else 1.0) / 2
-    most = MOST_CELLS.get(method, np.inf)
+    most = MOST_CELLS[engine].get(method, np.inf)
     return next(step for step in itertools.count(1) if (n / step) ** 2 * cells <= most)
 
 
@@ -62,10 +63,10 @@ def row_of(folder, name, published, engine):
     X, y = load(folder, name)
     X = (X - X.mean(axis=1, keepdims=True)) / np.maximum(X.std(axis=1, keepdims=True), 1e-300)
     k = len(np.unique(y))
-    row = {"set": name, "series": len(X), "points": X.shape[1], "classes": k}
+    row = {"set": name, "series": len(X), "points": X.shape[1], "classes": k, "engine": engine}
     row |= {key: float(published[key]) for key in PUBLISHED if published.get(key)}
     for method, make in methods(k, engine).items():
-        step = thinning(method, *X.shape)
+        step = thinning(method, *X.shape, engine)
         start = time.perf_counter()
         labels = [make(seed).fit(X[::step]).labels_ for seed in SEEDS]
         row[f"{method}, s a run"] = (time.perf_counter() - start) / len(SEEDS)
@@ -78,7 +79,7 @@ def row_of(folder, name, published, engine):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--engine", default="numba")
+    parser.add_argument("--engine", choices=MOST_CELLS, default="numba")
     parser.add_argument("--seconds", type=float, default=600.0, help="begin no set after these")
     parser.add_argument("--sets", nargs="+", help="names (default: all)")
     parser.add_argument("--add", action="store_true", help="to the sets that the record has")
@@ -109,10 +110,14 @@ def main():
             break
         rows.append(row_of(folder, name, published.get(name, {}), options.engine))
         print(rows[-1], flush=True)
+        device, versions = _records.cpu(), ("skts", "numpy", "numba", "scikit-learn")
+        versions = _records.versions(*versions)
+        if options.engine == "cupy":
+            device, versions = device_and_versions()
         found = _records.record(
             "Clusters of UCR sets: k-Shape, k-means and k-medoids under warping, k-means",
-            device=_records.cpu() if options.engine == "numba" else options.engine,
-            versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
+            device=device,
+            versions=versions,
             rows=rows,
             commit=options.commit,
             **({"note": options.note} if options.note else {}),
