@@ -44,10 +44,16 @@ class Tslearn:
         )
 
     def kmeans(self, X, k, n_iter, threads):
-        from tslearn.clustering import TimeSeriesKMeans
+        from functools import partial
 
+        from tslearn.barycenters.dba import dtw_barycenter_averaging_petitjean
+        from tslearn.clustering import TimeSeriesKMeans, kmeans
+
+        # under DTW it passes no number of iterations on: there are up to 30 in each
+        one = partial(dtw_barycenter_averaging_petitjean, max_iter=1)
+        kmeans.dtw_barycenter_averaging_petitjean = one
         X = X[:, :, None]
-        given = {"metric": "dtw", "tol": 0, "max_iter_barycenter": 1, "n_init": 1}
+        given = {"metric": "dtw", "tol": 0, "n_init": 1}
         model = TimeSeriesKMeans(k, init=X[:k], max_iter=n_iter, n_jobs=threads, **given).fit(X)
         return model.n_iter_, model.cluster_centers_
 

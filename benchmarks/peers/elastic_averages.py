@@ -4,8 +4,8 @@
 
 makes an environment for each peer where there is none, and writes
 `benchmarks/results/peers-averages.json`. All start from the same series and do as many iterations,
-k-means with one iteration of DBA in each (the defaults of the peers are 100, 50 and 10: with these
-they take as many times longer). Averages differ where paths tie, and where a library follows other
+k-means with one iteration of DBA in each (the peers do up to 30, 50 and 10 of their own accord, and
+take longer). Averages differ where paths tie, and where a library follows other
 paths: the inertia is that of the averages that a library returns, computed by skts, and times are
 of the same work where it is about the same. That of skts may be no larger than any other, from the
 same start. Soft-DTW is compared to 1e-9 of its largest value.
@@ -16,6 +16,7 @@ its averages under other metrics are compared after one iteration. Series are ra
 z-normalised, and for k-means warped shapes. skts runs in the environment of this command.
 """
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,8 +123,14 @@ def wrong(found):
 
 def main():
     parser = make_parser(__doc__, PEERS, WORKS, "peers-averages.json", threads=[1], repeats=7)
+    parser.add_argument("--add", action="store_true", help="to the other works of the record")
     options = parser.parse_args()
     comparison = Comparison(SCRIPT, options)
+    if options.add and options.output.exists():
+        asked = {WORKS[name].name for name in options.works}
+        before = json.loads(options.output.read_text())
+        comparison.rows += [row for row in before["rows"] if row["work"] not in asked]
+        comparison.versions |= before["versions"]
     for work in (WORKS[name] for name in options.works):
         request = work.request()
         asked = [name for name in work.libraries if name in comparison.pythons]
@@ -132,7 +139,7 @@ def main():
             for row in rows(work, outcomes, threads, request["X"]):
                 print(row, flush=True)
                 comparison.rows.append(row)
-    comparison.write("Averages and k-means under warping beside their peers on a CPU")
+    comparison.write("Averages and k-means beside their peers on a CPU: least processor times")
     failed = sorted(wrong(comparison.rows))
     if failed:
         sys.exit(f"skts failed, or a peer has a lower inertia from the same start: {failed}")
