@@ -4,7 +4,7 @@ A request holds `kind` ("barycenter", "kmeans" or "soft"), `metric`, `n_iter`, `
 X. Everybody averages them for n_iter iterations from the first series; or clusters them for n_iter
 iterations from the first `n_clusters` series, with one iteration of DBA in each; or returns
 soft-DTW (gamma 1) of every two series of X and Y. The answer of the first two is the number of
-iterations done, and the averages.
+iterations done, and the averages; of other metrics than DTW those of ten iterations.
 """
 
 import warnings
@@ -133,6 +133,10 @@ def prepare(name, request):
     def answer(found):
         if kind == "soft":
             return found
+        if str(request["metric"]) != "dtw":
+            done = found[0]
+            # an iteration may raise the inertia: how good ten of them are
+            found = done, library.barycenter(X, str(request["metric"]), 10, threads)[1]
         return np.concatenate([[found[0]], np.ravel(found[1])])
 
     return work, work, answer
