@@ -6,8 +6,8 @@ makes an environment for each peer where there is none, and writes
 `benchmarks/results/peers-averages.json`. All start from the same series and do as many iterations,
 k-means with one iteration of DBA in each (the peers do up to 30, 50 and 10 of their own accord, and
 take longer). Averages differ where paths tie, and where a library follows other paths: the inertia
-is that of the averages that a library returns, computed by skts, and that of skts may be no larger
-than any other. Soft-DTW is compared to 1e-9 of its largest value; aeon returns its absolute value.
+is that of the averages that a library returns, computed by skts. Under DTW that of skts may be no
+larger than any other; under others a mean need not lower it, whose ever path is followed. Soft-DTW is compared to 1e-9 of its largest value; aeon returns its absolute value.
 
 "seconds" is the least processor time of the rounds, to which other work on the machine adds little;
 of k-means and averages it is that of one iteration. aeon stops where an iteration raises the cost:
