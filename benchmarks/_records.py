@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -63,7 +64,8 @@ def sources(script, engine):
     engines = ROOT / "skts" / "engines"
     families = [path.name for path in sorted((engines / "families").iterdir()) if path.is_dir()]
     families = [name for name in families if not name.startswith("_")]
-    own = [name for name in script.split(".") if name in families] or families
+    words = re.split(r"[._]", script)
+    own = [name for name in families if name in words] or families
     folders = [engines / layer / name for name in own for layer in ("families", engine)]
     return {path.relative_to(ROOT).as_posix(): _digest(path) for path in folders}
 

@@ -58,6 +58,16 @@ BESIDE_PEERS = [
     ),
     Headline("k-Shape, an iteration, 1,000 x 1,024, k = 3", "peers-kshape", "1,000 x 1,024, k = 3"),
     Headline(
+        "average (DBA) of 300 series of 128 points, an iteration",
+        "peers-averages",
+        "DBA, 300 x 128, an iteration",
+    ),
+    Headline(
+        "k-means under DTW, an iteration, 2,000 x 48, k = 10",
+        "peers-averages",
+        "k-means, 2,000 x 48, k = 10, an iteration",
+    ),
+    Headline(
         "shapelets, all candidates of GunPoint of length 50",
         "peers-shapelets",
         "GunPoint, length 50",

@@ -182,21 +182,24 @@ def test_sums_of_single_paths(fast_engine, make_series, metric):
         assert work.distances(found.costs)[place] == distance
 
 
-@pytest.mark.parametrize("metric", [marked("adtw"), marked("wdtw"), *STEPPED])
-@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("metric", [marked("adtw"), marked("wdtw"), marked("ddtw"), *STEPPED])
+@pytest.mark.parametrize("window", [None, 3, 40])
 def test_paths_side_by_side_are_those_one_by_one(make_series, rng, monkeypatch, metric, window):
-    channels = 1 if metric == "msm" else 2
-    # whole numbers: most paths tie
-    sets = [make_series(40, 19, channels, shortest=5), make_series(3, 14, channels, shortest=7)]
-    given, averages = (Series(np.round(one.values), one.lengths) for one in sets)
+    """Lengths on both sides of the words that hold steps, and bands that some of them leave."""
     parameters = None if metric == "edr" else PARAMETERS[metric]
     distance = distance_of(metric, parameters, window=window)
-    work = alignment_of(given, averages, rng.integers(0, 3, 40), rng.random(40), distance)
-    found = run(work, engine="numba")
-    monkeypatch.setattr("skts.engines.numba.elastic.alignment_tiles.MOST_STEPS", 0)
-    expected = run(work, engine="numba")
-    for one, other in zip(found, expected, strict=True):
-        assert_array_equal(one, other)
+    for channels in (1,) if metric == "msm" else (1, 2):
+        for n, m in ((14, 19), (67, 130)):
+            # whole numbers: most paths tie
+            sets = make_series(40, m, channels, shortest=m // 3), make_series(3, n, channels)
+            given, averages = (Series(np.round(one.values), one.lengths) for one in sets)
+            work = alignment_of(given, averages, rng.integers(0, 3, 40), rng.random(40), distance)
+            found = run(work, engine="numba")
+            with monkeypatch.context() as patch:
+                patch.setattr("skts.engines.numba.elastic.alignment_tiles.MOST_STEPS", 0)
+                expected = run(work, engine="numba")
+            for one, other in zip(found, expected, strict=True):
+                assert_array_equal(one, other)
 
 
 def test_a_wrong_distance_is_found_out(make_series):

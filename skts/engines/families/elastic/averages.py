@@ -164,13 +164,36 @@ class AlignmentSums(DTWReduction):
         ends = np.append(begins[1:], len(path))[: begins.size] - 1
         first[rows[begins]], stop[rows[begins]] = path[begins, 1], path[ends, 1] + 1
 
-    def leave_out(self, first: np.ndarray, stop: np.ndarray) -> None:
-        """Drop from the paths of all series the points that lie on them but do not match.
+    def between_series(self, first: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Turn the paths of all series between what is `described` into those of the series.
 
         Parameters
         ----------
+        first, stop : ndarray of shape (n_series, n_timepoints of what is described), int32
+            The first point of the series that each point of the average is matched with, and the
+            one after the last.
+
+        Returns
+        -------
         first, stop : ndarray of shape (n_series, n_timepoints), int32
-            As `write_matched` writes them; changed in place.
+            The same of the points of averages and series.
+        """
+        if not self.derived:
+            self._leave_out(first, stop)
+            return first, stop
+        # derivatives lack the first point and the last one
+        found = np.zeros((2, len(self.series), self.averages.n_timepoints), np.int32)
+        for inner, outer in zip((first, stop), found, strict=True):
+            outer[:, 1:-1] = np.where(stop > 0, inner + 1, 0)
+        rows, ends = np.arange(len(self.series)), self.averages.lengths[self.labels] - 1
+        found[1, :, 0] = 1
+        found[0, rows, ends], found[1, rows, ends] = self.series.lengths - 1, self.series.lengths
+        return found[0], found[1]
+
+    def _leave_out(self, first: np.ndarray, stop: np.ndarray) -> None:
+        """Drop from the paths of all series the points that lie on them but do not match.
+
+        Both are as `write_matched` writes them, and changed in place.
         """
         if type(self.warping).matched is Warping.matched:
             return

@@ -45,36 +45,27 @@ class AlignmentTiles:
         n, m = (side.n_timepoints for side in reduction.sides)
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
         copies = 16 * (reduction.series.n_channels * m + n)
-        side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
-        if reduction.one_by_one:
-            copies += reduction.described_bytes(rows)
-            side_by_side = uneven_alignments.group_bytes(n, m, reduction.series.n_channels + 1)
-        held = warping_path.path_bytes(n, m) + copies
+        described = reduction.described_bytes(rows) if reduction.one_by_one else 0
+        held, side_by_side = warping_path.path_bytes(n, m) + copies, _group_bytes(reduction)
         if side_by_side <= most_steps(self.budget()):
-            held = side_by_side + (reduction.described_bytes(rows) if reduction.one_by_one else 0)
-        return 0, rows * (8 * n + 64) + sums + held
+            held = side_by_side
+        # paths between derivatives stand beside those of their series
+        paths = rows * (8 * n * (2 if reduction.derived else 1) + 64)
+        return 0, paths + sums + held + described
 
     def alignment_sums(
         self, reduction: AlignmentSums, tile: Tile, cancel: np.ndarray
     ) -> MatchedSums:
         """Sums of the cells of a tile, and costs of its series."""
-        work, averages = reduction.part(tile), reduction.averages
-        series = work.series
-        held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
-        stepped = isinstance(reduction.warping, Stepped)
-        if stepped:
-            held = uneven_alignments.group_bytes(
-                averages.n_timepoints, series.n_timepoints, series.n_channels + 1
-            )
-        if reduction.derived or held > most_steps(self.budget()):
-            first, stop, costs = alignments.trace_one_by_one(work, cancel)
-        elif stepped:
+        work = reduction.part(tile)
+        if _group_bytes(reduction) > most_steps(self.budget()):
+            return work.summed(*alignments.trace_one_by_one(work, cancel), cancel)
+        if isinstance(reduction.warping, Stepped):
             first, stop, costs = uneven_alignments.trace(work, cancel)
-            work.leave_out(first, stop)
         else:
-            first, stop, costs = alignments.trace(
-                averages, series, work.labels, reduction.warping, cancel
-            )
+            averages, series, warping = work.described
+            first, stop, costs = alignments.trace(averages, series, work.labels, warping, cancel)
+        first, stop = work.between_series(first, stop)
         return work.summed(first, stop, costs, cancel)
 
     def subgradient_steps_bytes(
@@ -91,3 +82,12 @@ class AlignmentTiles:
     ) -> MovedAverage:
         """The average after all steps."""
         return subgradients.follow(reduction, cancel)
+
+
+def _group_bytes(reduction: AlignmentSums) -> int:
+    """Bytes of the pairs that lie side by side."""
+    n, m = (side.n_timepoints for side in reduction.sides)
+    n_channels = reduction.series.n_channels
+    if isinstance(reduction.warping, Stepped):
+        return uneven_alignments.group_bytes(n, m, n_channels + 1)
+    return alignments.group_bytes(n, m, n_channels)
