@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.series import read_only
 from ...families.elastic.averages import AlignmentSums
 from .cells import cell_of
 from .dtw import _radius
@@ -71,7 +72,7 @@ def _fill(x, y, y_lengths, radius, out, steps, cancel, cell, own, borders):
         front[lane] = 0.0
     if borders:
         for j in range(min(m, reach)):
-            _prices(cell, x, -1, y, j, sums, own)
+            _prices(cell, x, np.int64(-1), y, j, sums, own)
             for lane in range(lanes):
                 if j < radius[lane]:
                     price = cell.steps(sums[0, lane], sums[1, lane], sums[2, lane], j + 1)[2]
@@ -81,7 +82,7 @@ def _fill(x, y, y_lengths, radius, out, steps, cancel, cell, own, borders):
             return
         first, stop = max(0, i - reach), min(m, i + reach + 1)
         if borders and i < reach:
-            _prices(cell, x, i, y, -1, sums, own)
+            _prices(cell, x, i, y, np.int64(-1), sums, own)
         for lane in range(lanes):
             diagonal[lane] = row[first, lane]
             border = np.inf
@@ -203,9 +204,9 @@ def trace(work: AlignmentSums, cancel: np.ndarray) -> tuple[np.ndarray, np.ndarr
     # averages of one length side by side
     order = np.argsort(n, kind="stable")
     _trace(
-        averages.values, averages.lengths, series.values, series.lengths, work.labels, order,
-        _radius(warping, n, series.lengths), first, stop, costs, cancel,
-        cell, cell.own, cell.borders,
+        *map(read_only, (averages.values, averages.lengths, series.values, series.lengths)),
+        read_only(work.labels), order, _radius(warping, n, series.lengths), first, stop, costs,
+        cancel, cell, cell.own, cell.borders,
     )  # fmt: skip
     return first, stop, costs
 
