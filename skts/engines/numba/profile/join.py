@@ -488,7 +488,7 @@ def _look_at_columns(block, columns, known, held, scores, best, normalize):
         needed[left + lane] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
