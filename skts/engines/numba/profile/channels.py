@@ -360,6 +360,7 @@ def _turn(values):
         values[d] = values[d] if values[d] > MOST_NEEDED else -values[d]
 
 
+# called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_block(a, b, known, known_b, rows, left, room, walk):
     """Walk a block from its first row to its last; `left` is the first column of the first row."""
@@ -402,6 +403,7 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
             _look(a, b, known, known_b, i, j, room, walk)
 
 
+# called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _look(a, b, known, known_b, i, left, room, walk):
     """Look at the pairs of a row whose flags are set, in float64."""

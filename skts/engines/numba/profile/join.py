@@ -488,6 +488,7 @@ def _look_at_columns(block, columns, known, held, scores, best, normalize):
         needed[left + lane] = need
 
 
+# called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
