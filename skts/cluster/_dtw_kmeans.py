@@ -600,8 +600,9 @@ class DTWKMeans(
             )
         if n_found < self.n_clusters:
             warn_user(
-                f"Only {n_found} centres have series of their own: there are that many clusters "
-                f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
+                f"Only {n_found} {'centres have' if n_found > 1 else 'centre has'} series of "
+                f"{'their' if n_found > 1 else 'its'} own: there are that many clusters instead of "
+                f"n_clusters={self.n_clusters}. Ask for fewer.",
                 ConvergenceWarning,
             )
 

@@ -405,7 +405,8 @@ class DTWKMedoids(
         n_found = len(best.medoids.indices)
         if n_found < self.n_clusters:
             warn_user(
-                f"Only {n_found} medoids have series of their own: there are that many clusters "
-                f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
+                f"Only {n_found} {'medoids have' if n_found > 1 else 'medoid has'} series of "
+                f"{'their' if n_found > 1 else 'its'} own: there are that many clusters instead of "
+                f"n_clusters={self.n_clusters}. Ask for fewer.",
                 ConvergenceWarning,
             )

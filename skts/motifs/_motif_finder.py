@@ -755,7 +755,12 @@ def _window_lengths(window: Any, series: list[np.ndarray], name: str = "window")
         else:
             raise ValueError(
                 f"{name}={each!r}: a length is a number of points, at least 1, or a fraction of "
-                "the shortest series above 0 and up to 1."
+                f"the {'shortest ' if len(series) > 1 else ''}series above 0 and up to 1."
+            )
+        if length > longest and len(series) == 1:
+            raise ValueError(
+                f"A window of {length} is longer than the series, which has {longest} time points "
+                f"(n_features = {longest})."
             )
         if length > longest:
             raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from .._parameters import checks_arguments
+from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
 from ..engines import Join, run
 from ._matrix_profile import _COMMON, _lines
@@ -82,6 +82,12 @@ def segment(
     ValueError
         If `a` is no 1-D array or shorter than the window.
 
+    Warns
+    -----
+    UserWarning
+        If `separation` leaves no place for a boundary: by default in a series of less than eleven
+        times the window.
+
     See Also
     --------
     matrix_profile : Nearest neighbours, from whose `indices` the curve follows.
@@ -109,6 +115,12 @@ def segment(
     """
     (pool, _), length = _lines({"a": a}, window)
     apart = APART * length if separation is None else separation
+    n_windows = pool.points.size - length + 1
+    if n_regimes > 1 and n_windows <= 2 * apart:
+        warn_user(
+            f"There is no place for a boundary: each is at least separation={apart} windows away "
+            f"from both ends, and the series has {n_windows} windows. Lower separation or window."
+        )
     near = exclusion_of(exclusion, length, pool.points.size)
     work = Join(pool, None, length, exclusion=near, normalize=bool(normalize))
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)

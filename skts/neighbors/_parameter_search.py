@@ -132,7 +132,8 @@ def elastic_parameter_search(
     Of series at equal distances the one that comes first in `X` is the nearest. Of parameters with
     equal errors those with the smallest window are the best, then those with the smallest values,
     in the order in which the distance has its parameters; None counts as larger than all numbers.
-    A fraction and a number of points are compared as points of the longest series.
+    A fraction and a number of points are compared as points of the longest series; of those that
+    are equal there, the fraction comes first.
     The best are fitted to `X`: estimate the error of the classifier on other series.
 
     Without `param_grid`, these are tried:

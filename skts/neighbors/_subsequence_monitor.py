@@ -439,7 +439,10 @@ def _radii(radius: float | ArrayLike, n_patterns: int) -> np.ndarray:
     if isinstance(radius, Real):
         return np.full(n_patterns, float(radius))
     try:
-        radii = np.array(as_host(radius, "radius"), np.float64)
+        given = as_host(radius, "radius")
+        if any(isinstance(one, bool | np.bool_) for one in np.array(given, object).flat):
+            raise TypeError
+        radii = np.array(given, np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"radius={radius!r}: it must be a number, or one for each pattern."

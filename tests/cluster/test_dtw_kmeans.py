@@ -256,7 +256,7 @@ def test_constants_offsets_and_scales(fast_engine, rng):
         assert_array_equal(scaled.cluster_centers_, np.ldexp(expected.cluster_centers_, power))
     far = clone(expected).fit(X + 1e9)
     assert_array_equal(far.labels_, far.predict(X + 1e9))
-    with pytest.warns(ConvergenceWarning, match="Only 1 centre"):
+    with pytest.warns(ConvergenceWarning, match="Only 1 centre has series of its own"):
         clone(expected).fit(np.zeros((5, 4)))
 
 

@@ -254,7 +254,7 @@ def test_fewer_different_series_than_clusters(fast_engine):
         assert len(model.cluster_centers_) == 2 and model.inertia_ == 0
         assert_array_equal(model.predict(X), model.labels_)
         assert model.transform(X).shape == (8, 2)
-    with pytest.warns(ConvergenceWarning, match="Only 1 medoids"):
+    with pytest.warns(ConvergenceWarning, match="Only 1 medoid has series of its own"):
         clone(model).fit(np.zeros((5, 4)))
 
 

@@ -347,7 +347,7 @@ def test_window_of_a_drifting_ecg_is_a_beat():
 @pytest.mark.parametrize(
     ("options", "X", "message"),
     [
-        ({"window": 11}, np.ones((1, 10)), "A window of 11 is longer than every series"),
+        ({"window": 11}, np.ones((1, 10)), "A window of 11 is longer than the series"),
         ({"window": [4, 0]}, np.ones((1, 10)), "window=0: a length is a number of points"),
         ({"window": [4, 1.5]}, np.ones((1, 10)), "window=1.5: a length is"),
         ({"window": []}, np.ones((1, 10)), "window is empty"),

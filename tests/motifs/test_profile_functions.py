@@ -121,10 +121,25 @@ def test_regimes(rng, fast_engine, kind, normalize):
         assert found.boundaries.tolist() == reference.boundaries(curve, number - 1, apart)
 
 
+def test_a_series_without_place_for_a_boundary_is_said(fast_engine, recwarn):
+    x = [0, 1, 2, 1] * 2 + [0, 3, 0, 1, 3] * 2
+    # 15 windows, of which the first and last 7 hold no boundary
+    find_regimes(x, window=4, separation=7, engine=fast_engine)
+    find_regimes(x, window=4, n_regimes=1, engine=fast_engine)
+    assert not recwarn
+    with pytest.warns(
+        UserWarning, match="separation=8 windows away from both ends, and the series"
+    ):
+        find_regimes(x, window=4, separation=8, engine=fast_engine)
+
+
 def test_series_too_short_for_anything(fast_engine):
     options = {"window": 2, "engine": fast_engine}
     assert motif_chains([1, 2], **options) == []
-    found = find_regimes([1, 2], **options)
+    with pytest.warns(
+        UserWarning, match="no place for a boundary: .* separation=10 windows .* 1 w"
+    ):
+        found = find_regimes([1, 2], **options)
     assert found.curve.tolist() == [1.0] and found.boundaries.size == 0
     assert mpdist([1, 2], [5, 6], **options) == 0.0
     assert mpdist([1, np.nan], [5, 6], **options) == np.inf

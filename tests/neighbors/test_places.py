@@ -65,7 +65,7 @@ def test_spans_of_derivatives_hold_their_points(fast_engine, rng, numbers, align
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"cost": "absolute"}, {"window": 0}, {"window": 1}, {"metric": "dog_keeper"}],
+    [{}, {"cost": "absolute"}, {"window": 0}, {"window": 1}, {"metric": "dog_keeper", "window": 2}],
     ids=str,
 )
 @pytest.mark.parametrize("channels", [1, 2])

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba import typeof
+from numba import config, typeof
 from numba.core.dispatcher import Dispatcher
 
 from ..core import compiling
@@ -61,6 +61,9 @@ def prefer_numpy(
     global _spent
     if compiling.replaced is not None:
         return compiling.replaced and (able is None or able())
+    if config.DISABLE_JIT:
+        # as Python some kernels cannot run, and the others take longer than NumPy
+        return able is None or able()
     known = kernels, type(like)
     if known in _there:
         return False
@@ -90,6 +93,8 @@ def compiled(kernel: Dispatcher, like: Any = None) -> bool:
 
 def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
     """Types of the arguments that a kernel has been compiled for."""
+    if config.DISABLE_JIT:
+        return  # kernels are Python's functions
     yield from list(kernel.overloads)
     found = vars(kernel).get("_on_disk")
     if found is None:

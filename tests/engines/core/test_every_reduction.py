@@ -20,6 +20,7 @@ from skts.engines import (
     BestShapelets,
     DistanceQuantiles,
     DTWMatrix,
+    DTWPairs,
     GroupMatches,
     GroupSplits,
     Reduction,
@@ -125,7 +126,7 @@ def test_an_interrupt_is_heard_and_harms_nothing(
 
 FILLED = (AlignmentSums, BestShapelets, DistanceQuantiles, GroupMatches, GroupSplits)
 FILLED = (*FILLED, ShapeletFeatures, SoftDTWGradient, SoftDTWMatrix, SubgradientSteps)
-FILLED = (*FILLED, SubsequenceMatches)
+FILLED = (*FILLED, DTWMatrix, DTWPairs, SubsequenceMatches)
 
 
 @pytest.mark.parametrize("kind", FILLED)

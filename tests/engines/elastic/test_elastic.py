@@ -219,6 +219,17 @@ def check_near_ties(engine, rng, metric, gap):
     assert_array_equal(found.distances, wanted[0])
 
 
+def test_padding_is_no_part_of_the_epsilon_of_a_series(rng):
+    X = [rng.normal(size=(2, n)) for n in (30, 12, 1)]
+    left, _, warping = sides_of("edr", X, X)
+    for x, own in zip(X, left.values[:, -1, 0], strict=True):
+        points = x.ravel().tolist()
+        mean = sum(points) / len(points)
+        deviation = (sum((p - mean) ** 2 for p in points) / len(points)) ** 0.5
+        assert own == pytest.approx(deviation / 4, rel=1e-12) and own == np.std(x) / 4
+    assert warping.own
+
+
 @pytest.mark.parametrize("metric", ["edr", "lcss"])
 def test_no_difference_from_epsilon_is_rounded(fast_engine, rng, metric):
     """Tenths differ by a tenth or by a little more, which float32 does not tell apart."""

@@ -18,6 +18,7 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.core.series import read_only
 from skts.engines.families.shapelets.criterion import integer_weights
 from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
@@ -224,7 +225,9 @@ def test_errors_follow_the_largest_numbers_of_each_series():
     series.values[:] *= 10.0 ** np.array([2, -1, 3, 0, 1])[:, None, None]
     values = series.values[:, 0]
     middles, centered = joins.pack(values, lengths)
-    made = joins.prepare(values, lengths, middles, centered, np.array([6, 11]))
+    made = joins.prepare(
+        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11])
+    )
     for k, length in enumerate((6, 11)):
         windows = np.lib.stride_tricks.sliding_window_view(centered, length, axis=1)
         there = np.arange(windows.shape[1]) < lengths[:, None] - length + 1
@@ -241,7 +244,9 @@ def test_constant_windows_are_told_in_the_series_that_they_are_in():
     series.values[1, 0, 5:20], series.values[2, 0, 33:] = 2.0, -1.0
     values = series.values[:, 0]
     middles, centered = joins.pack(values, lengths)
-    made = joins.prepare(values, lengths, middles, centered, np.array([6, 11]))
+    made = joins.prepare(
+        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11])
+    )
     for k, length in enumerate((6, 11)):
         there = [(1, i) for i in range(5, 21 - length)] + [(2, 33)] * (length == 6)
         there += [(2, 34)] * (length == 6)

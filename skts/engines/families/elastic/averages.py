@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.reduction import Reduction, Tile
-from ...core.series import Series
+from ...core.series import Series, read_only
 from ...core.verify import Check, Sample, check_value
 from .descriptors import derivative
 from .distances import Stepped, prepared
@@ -239,7 +239,8 @@ class AlignmentSums(DTWReduction):
         found = self.start()
         if not cancel[0]:
             add_matched(
-                self.series.values, self.labels, self.weights, self.averages.lengths, first, stop,
+                *map(read_only, (self.series.values, self.labels, self.weights)),
+                read_only(self.averages.lengths), first, stop,
                 self.cell[0], found.values, found.weights,
             )  # fmt: skip
         return found._replace(costs=costs)

@@ -173,6 +173,10 @@ class DTWPairs(DTWReduction):
         """One pair, so that the survivors of a search fit into memory wherever the search did."""
         return 1, 1
 
+    def result_bytes(self) -> int:
+        """Size of the vector."""
+        return 8 * len(self.pairs)
+
     def part(self, tile: Tile) -> DTWPairs:
         """Return some of the pairs with just the series that they name."""
         pairs = self.pairs[tile.rows]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.constants import CONSTANT
-from ...core.series import Series, zeros_beside
+from ...core.series import Series, read_only, zeros_beside
 
 __all__ = ["Shapes"]
 
@@ -92,8 +92,8 @@ class Shapes:
         for start in range(0, len(series), step):
             rows = slice(start, start + step)
             scale(
-                series.values[rows],
-                series.lengths[rows],
+                read_only(series.values[rows]),
+                read_only(series.lengths[rows]),
                 normalize,
                 values[rows],
                 norms[rows],

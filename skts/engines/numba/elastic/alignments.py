@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...core.series import Series
+from ...core.series import Series, read_only
 from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.warping import Warping
 from .dtw import Flags, _extremes, _radius, _take_last_row
@@ -239,8 +239,8 @@ def trace(
     order = np.argsort(n, kind="stable")
     flags = Flags.of(warping, series.n_channels)
     trace_kernel(
-        averages.values, averages.lengths, series.values, series.lengths, labels, order,
-        _radius(warping, n, series.lengths), first, stop, costs, cancel,
+        *map(read_only, (averages.values, averages.lengths, series.values, series.lengths)),
+        read_only(labels), order, _radius(warping, n, series.lengths), first, stop, costs, cancel,
         flags.cell, flags.multivariate,
     )  # fmt: skip
     return first, stop, costs

@@ -18,7 +18,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ...core.series import Series
+from ...core.series import Series, read_only
 from ...families.elastic.soft import NOWHERE, values_of
 from ...families.elastic.warping import Warping
 from .dtw import pack
@@ -345,7 +345,8 @@ def values(
     packed, lengths = pack(cols.values, cols.lengths, lanes)
     radii = np.asarray(warping.radius(rows.lengths[:, None, None], lengths[None]), np.int64)
     out = np.ones((len(rows), len(packed), 2, lanes))
-    _block(rows.values, rows.lengths, packed, lengths, radii, gamma, out, cancel)
+    given = read_only(rows.values), read_only(rows.lengths)
+    _block(*given, packed, lengths, radii, gamma, out, cancel)
     return values_of(*_in_order(out, len(cols)), gamma)
 
 

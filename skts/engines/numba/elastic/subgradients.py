@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.series import read_only
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from .dtw import _radius
 
@@ -195,9 +196,9 @@ def follow(work: SubgradientSteps, cancel: np.ndarray) -> MovedAverage:
     found = MovedAverage(work.average.values.copy(), np.zeros(work.order.size))
     average = found.values[0, :, :n].copy()
     _follow(
-        series.values, series.lengths, work.order, work.weights, work.rates, work.batch_size,
-        _radius(work.warping, np.full(len(series), n), series.lengths), average, found.costs,
-        cancel,
+        read_only(series.values), read_only(series.lengths), work.order, work.weights, work.rates,
+        work.batch_size, _radius(work.warping, np.full(len(series), n), series.lengths), average,
+        found.costs, cancel,
     )  # fmt: skip
     found.values[0, :, :n] = average
     return found

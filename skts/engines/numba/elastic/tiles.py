@@ -16,7 +16,7 @@ from ...core.certify import (
 )
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
-from ...core.series import Series
+from ...core.series import Series, read_only
 from ...families.elastic.distances import ShapeDTW
 from ...families.elastic.dtw import (
     DTWMatrix,
@@ -392,8 +392,8 @@ class DTWTiles:
         """Nearest candidates of some queries, at every radius."""
         found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
         window_search.search(
-            reduction.queries.values[tile.rows],
-            reduction.candidates.values,
+            read_only(reduction.queries.values[tile.rows]),
+            read_only(reduction.candidates.values),
             reduction.excluded[tile.rows],
             reduction.radii,
             cell_of(Warping(cost="squared" if reduction.squared else "absolute")),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.series import read_only
 from ...families.elastic.averages import AlignmentSums
 from .cells import cell_of
 from .dtw import _extremes, _radius, _take_last_row
@@ -79,7 +80,7 @@ def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, own, borders)
     edge[0, :] = 0
     if borders:
         for i in range(min(n, reach)):
-            _prices(cell, x, i, y, -1, sums, own)
+            _prices(cell, x, i, y, np.int64(-1), sums, own)
             for lane in range(lanes):
                 if i < radius[lane]:
                     price = cell.steps(sums[0, lane], sums[1, lane], sums[2, lane], -1 - i)[1]
@@ -94,7 +95,7 @@ def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, own, borders)
             row[0, lane] = edge[first, lane]
         if borders and first == 0:
             for j in range(start, min(start + w, reach)):
-                _prices(cell, x, -1, y, j, sums, own)
+                _prices(cell, x, np.int64(-1), y, j, sums, own)
                 for lane in range(lanes):
                     if j < radius[lane]:
                         price = cell.steps(sums[0, lane], sums[1, lane], sums[2, lane], j + 1)[2]

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ...core.series import read_only
 from ...families.elastic.warping import Warping
 from ...host.arrays import put
 from .cells import cell_of
@@ -70,9 +71,11 @@ def _borders(x, y, radius, cell, uneven, own, borders, free_columns, free_rows):
     top[0] = 0.0
     if uneven is not None and borders:
         for j in range(0 if free_columns else min(m, radius)):
-            top[j + 1] = _steps(cell, x, -1, y, j, own)[2] + top[j]
+            top[j + 1] = _steps(cell, x, np.int64(-1), y, j, own)[2] + top[j]
         for i in range(0 if free_rows else min(n, radius)):
-            front[i] = _steps(cell, x, i, y, -1, own)[1] + (front[i - 1] if i > 0 else 0.0)
+            front[i] = _steps(cell, x, i, y, np.int64(-1), own)[1] + (
+                front[i - 1] if i > 0 else 0.0
+            )
     return top, front
 
 
@@ -185,7 +188,8 @@ def path(
     radius, cell = int(warping.radius(x.shape[1], y.shape[1])), cell_of(warping)
     free = warping.alignment == "subsequence", warping.alignment == "supersequence"
     flags = cell.uneven or None, cell.own, cell.borders
-    return _traceback(x, y, step, radius, cell, *flags, *free, cancel)
+    sides = (read_only(np.ascontiguousarray(side)) for side in (x, y))
+    return _traceback(*sides, step, radius, cell, *flags, *free, cancel)
 
 
 def path_bytes(n: int, m: int) -> int:

@@ -263,7 +263,8 @@ def make_room(known, own, others, pairs, length, rule, order):
         _measure(known, own, others, length, rule, order)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+# called in one place: compiled there, and not once more by all that lies between
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _squares(own, first, others, second, c, length, room, total, normalize):
     """Certified squared distances of some pairs in a channel."""
     x, mean, inverse = own.points[c], own.mean[c], own.inverse[c]

@@ -248,34 +248,44 @@ def _bound_errors(a, b, rows, columns, room, walk):
     n_channels = a.mean.shape[0]
     for c in range(n_channels):
         norm, norm_b = (
-            _largest(a.groups[c], top, bottom, 0),
-            _largest(b.groups[c], left, right, 0),
+            _largest(a.groups[c], top, bottom, np.int64(0)),
+            _largest(b.groups[c], left, right, np.int64(0)),
         )
         step, step_b = (
-            _largest(a.groups[c], top, bottom, 1),
-            _largest(b.groups[c], left, right, 1),
+            _largest(a.groups[c], top, bottom, np.int64(1)),
+            _largest(b.groups[c], left, right, np.int64(1)),
         )
         # see "covariance walk" in docs/developer/numerics.rst
         error = FLOAT64_UNIT * (height + 4) * (2 * norm * norm_b + 4 * step * step_b)
         error += FLOAT64_UNIT * (length + 8) * norm * norm_b
         if walk.normalize:
-            slip = _largest(a.groups[c], top, bottom, 2) + _largest(b.groups[c], left, right, 2)
+            slip = _largest(a.groups[c], top, bottom, np.int64(2)) + _largest(
+                b.groups[c], left, right, np.int64(2)
+            )
             middle = b.mean[c, min((left + right) // 2, b.mean.shape[1] - 1)]
             drift = 2 * _drift(b.extents[c], left, right, middle)
             error += FLOAT64_UNIT * (length + 8) * np.sqrt(length) * norm * drift
             error += length * slip * (drift + slip) + 2 * height * slip * (step + step_b)
-            blur = max(_largest(a.groups[c], top, bottom, 4), _largest(b.groups[c], left, right, 4))
+            blur = max(
+                _largest(a.groups[c], top, bottom, np.int64(4)),
+                _largest(b.groups[c], left, right, np.int64(4)),
+            )
             shift = max(
-                _largest(a.groups[c], top, bottom, 5), _largest(b.groups[c], left, right, 5)
+                _largest(a.groups[c], top, bottom, np.int64(5)),
+                _largest(b.groups[c], left, right, np.int64(5)),
             )
             room.doubts[c] = doubt(blur, shift, length)
         else:
             # see "raw windows" in docs/developer/numerics.rst
             share = FLOAT64_UNIT * length * (16 + 8 * np.sqrt(length))
-            energies = _largest(a.groups[c], top, bottom, 6) + _largest(b.groups[c], left, right, 6)
+            energies = _largest(a.groups[c], top, bottom, np.int64(6)) + _largest(
+                b.groups[c], left, right, np.int64(6)
+            )
             room.doubts[c] = 2 * share * energies
         room.errors[c] = error
-        scales = _largest(a.groups[c], top, bottom, 3) * _largest(b.groups[c], left, right, 3)
+        scales = _largest(a.groups[c], top, bottom, np.int64(3)) * _largest(
+            b.groups[c], left, right, np.int64(3)
+        )
         room.bounds.low[c] = np.sqrt(error * scales + room.doubts[c])
     # of the channels with the largest errors
     sort_few(room.bounds.low, False)
@@ -350,7 +360,8 @@ def _turn(values):
         values[d] = values[d] if values[d] > MOST_NEEDED else -values[d]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+# called in one place: compiled there, and not once more by all that lies between
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_block(a, b, known, known_b, rows, left, room, walk):
     """Walk a block from its first row to its last; `left` is the first column of the first row."""
     (first, stop), width = rows, room.cov.shape[1]
@@ -392,7 +403,8 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
             _look(a, b, known, known_b, i, j, room, walk)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+# called in one place: compiled there, and not once more by all that lies between
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _look(a, b, known, known_b, i, left, room, walk):
     """Look at the pairs of a row whose flags are set, in float64."""
     width = room.cov.shape[1]

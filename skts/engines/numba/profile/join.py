@@ -101,14 +101,16 @@ class Work(NamedTuple):
     same : bool
         Whether rows and columns are the same windows, and one list of neighbours is wanted: then
         that of rows is both.
-    columns, normalize : True or None
-        Whether columns look for neighbours, too; whether windows are z-normalised.
+    columns : bool
+        Whether columns look for neighbours, too.
+    normalize : True or None
+        Whether windows are z-normalised.
     """
 
     length: int
     least_apart: int
     same: bool
-    columns: bool | None
+    columns: bool
     normalize: bool | None
 
 
@@ -486,7 +488,8 @@ def _look_at_columns(block, columns, known, held, scores, best, normalize):
         needed[left + lane] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+# called in one place: compiled there, and not once more by all that lies between
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
@@ -517,7 +520,11 @@ def _walk_strip(search, band, strip):
             cov[lane] = first_row[left + 1 + column_of(lane)]
         i = 0
         while i < stop:
-            i, near = descend(cov, entering, walked, walked_b, i, stop, left, columns, normalize)
+            # whether columns count is a type of the walk alone: one search serves both
+            if columns:
+                i, near = descend(cov, entering, walked, walked_b, i, stop, left, True, normalize)
+            else:
+                i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
             if not near:
                 continue
             # near pairs come side by side: some more rows are walked, and all looked at together
@@ -534,7 +541,7 @@ def _walk_strip(search, band, strip):
                 cov[lane] = held[block.n_rows - 1, lane]
             i = top + block.n_rows
             _look_at_rows(block, rows, known, held, scores, ordered, normalize)
-            if columns is not None:
+            if columns:
                 _look_at_columns(block, others, known_b, held, scores, best, normalize)
         if stop < band.height:
             # the next group has a row more
@@ -577,7 +584,7 @@ def search(a, b, work, hint, found, found_b, cancel):
             if last <= 0:
                 continue
             strip = _open_strip(start, width, band, b, room.strip, room.slack_of_column, work)
-            if work.columns is not None:
+            if work.columns:
                 slack, needed = room.slack_of_column, room.strip.needed
                 _need_columns(strip, band, b, known_b.tops, slack, needed, work)
             slack, needed = room.slack_of_row, room.band.needed
@@ -589,5 +596,5 @@ def search(a, b, work, hint, found, found_b, cancel):
             _walk_strip(everything, band, strip)
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)
-    if work.columns is not None and not work.same:
+    if work.columns and not work.same:
         measure_all(known_b, b.line, a.line, work.length, work.normalize)

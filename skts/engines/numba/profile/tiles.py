@@ -148,9 +148,7 @@ class JoinTiles:
                 strict=True,
             )
         )
-        work = Work(
-            length, reduction.least_apart, same, reduction.within or None, normalize or None
-        )
+        work = Work(length, reduction.least_apart, same, bool(reduction.within), normalize or None)
         search(*sides, work, hint, tuple(rows), tuple(found), cancel)
         if reduction.within and first > tile.col:
             cols.add(slice(first - tile.col, None), found)

@@ -333,7 +333,7 @@ def quantiles(table, values, lengths, partners, ranks, out, cancel):
             number = np.empty(5 * n_windows)
         z = place[: length * n_windows].reshape(length, n_windows)
         room = number[: 5 * n_windows].reshape(5, n_windows)
-        flat = _lay(points, 0, n_windows, dilation, table.kinds[row] > 0, z, room)
+        flat = _lay(points, np.int64(0), n_windows, dilation, table.kinds[row] > 0, z, room)
         query = table.points[table.begins[row] :][:length]
         _squares(query, z, room[3], table.kinds[row], flat, room[4])
         out[row] = kth_smallest(room[4], ranks[row])
