@@ -764,6 +764,8 @@ class Search(Recipe):
             d.size(1, min(longest, 70 if d.chance(0.1) else 20))
             for _ in range(d.pick("queries", (1, 2, 3)))
         ]
+        if d.chance(0.02):
+            lengths[-1] = max(lengths[-1], d.near_edge(5000) + sizes[0] - 1)
         series = d.numbers([(1, n) for n in (*lengths, *sizes)])
         queries = series[count:]
         for one in queries:

@@ -297,7 +297,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "SpacedNeighbors._choose",
             "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
             ("best -> best - 1",),
-            "where the first is taken all are; elsewhere blocks more are measured again",
+            "where the first is taken all are; else blocks are only measured before their turn",
         ),
     ],
     _E + "families/profile/mk.py": [
@@ -1192,7 +1192,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
-        ("_raw", "if not (_SMALL < distance < _LARGE):", ("< -> <= #0",), AT_THE_LIMIT),
+        (
+            "_raw",
+            "if not (_SMALL < distance < _LARGE):",
+            ("< -> <= #0",),
+            "at the limit both have the same bits: of two points none is lost that counts",
+        ),
         (
             "_judge",
             "lost = 64 * u * u * width * width * width",
