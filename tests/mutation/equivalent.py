@@ -294,6 +294,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/profile/spaced.py": [
         (
+            "SpacedNeighbors.start",
+            "lists.insert(0, Nearest(np.zeros((n_windows, 1)), np.full((n_windows, 1), -1)))",
+            ("1 -> 2 #1",),
+            UNREAD,
+        ),
+        (
             "SpacedNeighbors._choose",
             "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
             ("best -> best - 1",),
@@ -542,6 +548,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "threads take what there is in turns: how many they are changes no result",
         ),
         ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
+        (
+            "kernels",
+            "kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)",
+            ("8 -> 9",),
+            EXAMPLES,
+        ),
         (
             "narrow_counts",
             "return list(range(5, 270 // (words * (channels + 1)) + 1, 8))",
@@ -945,6 +957,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3 #1", "> -> >= #1"),
             "no two candidates have one place, and the beginning of a key is less than the key",
         ),
+        (
+            "ShapeletSearch.measure",
+            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
+            ("0 -> 1",),
+            "a gain of 0 is never more than is asked for: that is 0 with an infinite gap, or more",
+        ),
     ],
     _E + "families/elastic/rotation.py": [
         (
@@ -1174,6 +1192,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/dilated.py": [
+        ("", "_ROOM, _WINDOWS, _LANES = 2816, 64, 16", ("2816 -> 2815",), TOGETHER),
         (
             "quantiles",
             "if number.size < 5 * n_windows:",
