@@ -429,6 +429,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
+    _N + "profile/channel_candidates.py": [
+        (
+            "open_known",
+            "tops[place, at] = hint[first + place, at] * (1 + ROUNDING) + LOST",
+            ("1 -> 2",),
+            LOOSER,
+        ),
+    ],
     _N + "profile/candidates.py": [
         (
             "_lower",
