@@ -29,7 +29,7 @@ class Monitor(Recipe):
         # long streams are searched in several tiles
         n_points = 9000 if d.chance(0.01) else d.size(1, 250)
         if d.chance(0.02):
-            n_points = d.near_edge(5000)
+            n_points = d.near_edge(1100)
         sizes = [
             d.size(1, 70 if d.chance(0.1) else 20) for _ in range(d.pick("patterns", (1, 2, 4)))
         ]
