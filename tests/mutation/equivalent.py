@@ -514,6 +514,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "into how many pieces runs of shifts are cut changes what is bounded, and no distance",
         ),
         (
+            "WarpedRotation.cut",
+            "if self.n_left > PIECES * self.at_a_time:",
+            ("self.n_left > PIECES * self.at_a_time",),
+            TOGETHER,
+        ),
+        (
             "trace",
             "const int warp = blockIdx.x * (ELASTIC_THREADS / 32) + threadIdx.x / 32;",
             ("32 -> 31 #0",),
