@@ -35,6 +35,7 @@ from skts.engines import (
 from skts.engines.core import compiling
 from skts.engines.host import small_work
 from skts.engines.numba.elastic import by_numpy
+from skts.engines.numba.shapelets import tiles as shapelet_tiles
 from tests.examples_of_work import examples, leaves, reductions, small_examples
 
 TABLES = {"large": examples, "small": small_examples}
@@ -164,6 +165,22 @@ def test_matches(rng):
     channels = np.array([0, 1, 1, 0, 0, 0, 0])
     kernels, numpy = both(SubsequenceMatches(queries, series, channels=channels))
     assert numpy == kernels
+
+
+@pytest.mark.parametrize(("memory", "fits"), [(2**30, True), (2**20, False)])
+def test_matches_by_numpy_have_room(rng, monkeypatch, memory, fits):
+    asked = []
+
+    def prefer(seconds, *kernels, able, limit):
+        asked.append(able())
+        return True
+
+    monkeypatch.setattr(shapelet_tiles, "prefer_numpy", prefer)
+    series = Series(rng.normal(size=(2, 1, 9)), np.full(2, 9))
+    work = SubsequenceMatches((rng.normal(size=5),), series)
+    with skts.config_context(memory=memory):
+        run(work, engine="numba")
+    assert asked == [fits]
 
 
 def test_shapes(rng):

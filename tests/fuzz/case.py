@@ -178,7 +178,7 @@ class Case:
         NumPy types of options that are handed over as such.
     setting : dict of str to object
         What must not change the answer of a second run: "memory", "n_jobs", "tile_work", "inline",
-        "kernels", "backend", "devices".
+        "kernels", "backend", "devices", "blocks".
     relation : str or None
         What must hold between this call and another one.
     """

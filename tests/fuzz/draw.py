@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .case import LAYOUTS, Sample
+from .edges import near_edge
 
 __all__ = ["Draw", "domains"]
 
@@ -78,6 +79,10 @@ class Draw:
         if not (near or edges):
             return self.whole(least, most)
         return int(self.rng.choice(near or edges))
+
+    def near_edge(self, most: int) -> int:
+        """A number of windows around the size of a block; seldom around a large one."""
+        return near_edge(self.rng, 32, most if self.chance(0.2) else min(most, 600))
 
     def amount(self, option: str, values: Sequence[Any], default: Any) -> Any:
         """A number of some kind, noted as "default" or "other" only."""

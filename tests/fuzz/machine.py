@@ -32,6 +32,7 @@ from skts.exceptions import MemoryBudgetError
 from .case import Case
 from .compare import Failure, check, same
 from .draw import Draw
+from .edges import SMALL, small_blocks
 from .recipe import (
     EXEMPT,
     EXEMPT_METHODS,
@@ -144,8 +145,9 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
             ("verify", (None, True) if "engine" in known else (None,), ()),
             ("single", (None, True) if "engine" in known else (None,), ()),
+            ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
         ):
-            if option in ("verbose", "devices", "verify", "single") and len(values) > 1:
+            if option in ("verbose", "devices", "verify", "single", "blocks") and len(values) > 1:
                 seldom = option in ("verbose", "devices")
                 weights = (20 if seldom else 3, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
@@ -186,6 +188,9 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(programs, "PAIRS_TO_ESTIMATE", 0))
             stack.enter_context(mock.patch.object(precision, "MOST_LISTED", math.inf))
             reached["joins in float32"] += 1
+        if setting.get("blocks"):
+            stack.enter_context(small_blocks(setting["blocks"]))
+            reached["small blocks"] += 1
         if setting.get("kernels") is False:
             stack.enter_context(replace_kernels(always=True))
             reached["NumPy in place of kernels"] += 1

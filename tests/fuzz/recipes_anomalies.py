@@ -19,6 +19,8 @@ from .recipes_motifs import PRECISIONS, _Windowed
 DEPTHS = (1, 2, 3, 6)
 #: Choices among neighbours that rounding leaves open, before a window is let go.
 MOST_CHOICES = 200
+#: Windows of a line beyond which not all choices of all windows are followed.
+MANY_ROWS = 300
 
 
 def size(x: np.ndarray) -> int:
@@ -79,6 +81,33 @@ def possible_scores(
     return None
 
 
+def scores_of_rows(
+    rows: np.ndarray, slack: np.ndarray, near: np.ndarray, k: int
+) -> list[list[tuple[float, float]] | None]:
+    """`possible_scores` of every row; of many rows some are let go that leave a choice."""
+    if len(rows) <= MANY_ROWS:
+        return [possible_scores(*one, near, k) for one in zip(rows, slack, strict=True)]
+    each, left = np.arange(len(rows)), np.isfinite(rows)
+    loose = slack + 1e-9 * np.where(left, rows, 0.0)
+    sole = np.ones(len(rows), bool)
+    for _ in range(k):
+        highest = np.where(left, rows + loose, np.inf).min(axis=1)
+        chosen = np.where(left, rows, np.inf).argmin(axis=1)
+        rivals = left & (rows - loose <= highest[:, np.newaxis])
+        some = left.any(axis=1)
+        sole &= ~some | (rivals.sum(axis=1) == 1)
+        values = np.where(some, rows[each, chosen], np.nan)
+        errors = np.where(some, loose[each, chosen], 0.0)
+        left &= ~near[chosen]
+    open_rows = np.flatnonzero(~sole)[: MANY_ROWS // 10]
+    found: list[Any] = [None] * len(rows)
+    for row in np.flatnonzero(sole):
+        found[row] = [(float(values[row]), float(errors[row]))]
+    for row in open_rows:
+        found[row] = possible_scores(rows[row], slack[row], near, k)
+    return found
+
+
 class Detector(_Windowed):
     """The estimator: training series, others, and all methods."""
 
@@ -102,6 +131,8 @@ class Detector(_Windowed):
         count = d.pick("n_samples", (1, 2, 4), (3, 2, 1))
         lengths = [d.size(1, 100 // count) for _ in range(count)]
         length = min(*lengths, *lengths, d.size(1, 16))
+        if d.chance(0.02):
+            lengths[-1] = d.near_edge(1100) + length - 1
         shapes = [(1, n) for n in (*lengths, *[d.size(length, 50) for _ in range(2)])]
         series = d.numbers(shapes, holes=True)
         options = {
@@ -312,15 +343,11 @@ class Detector(_Windowed):
         distances, slack = pairs_of_channels(x, others, length, options)
         apart = np.abs(start[:, None] - start[None])
         near = (series[:, None] == series[None]) & (apart <= exclusion)
-        possible = []
-        for place, (row, loose) in enumerate(zip(distances, slack, strict=True)):
-            if own is not None:
-                row = np.where((series == own) & (np.abs(start - place) <= exclusion), np.inf, row)
-                if options["side"] == "left":
-                    later = (series > own) | ((series == own) & (start > place))
-                    row = np.where(later, np.inf, row)
-            possible.append(possible_scores(row, loose, near, options["n_neighbors"]))
-        return possible
+        for place, row in enumerate(distances if own is not None else ()):
+            row[(series == own) & (np.abs(start - place) <= exclusion)] = np.inf
+            if options["side"] == "left":
+                row[(series > own) | ((series == own) & (start > place))] = np.inf
+        return scores_of_rows(distances, slack, near, options["n_neighbors"])
 
     @staticmethod
     def _check_scores(scores: np.ndarray, possible: list) -> None:
@@ -357,7 +384,7 @@ class Detector(_Windowed):
         if "no scores" in found or options["side"] != "left" or options["window"] == "auto":
             return
         length = self._length(options["window"], lines)
-        before = [*lines[:-1], lines[-1][..., : size(lines[-1]) - points]]
+        before = [*lines[:-1], lines[-1][..., : max(0, size(lines[-1]) - points)]]
         if options["window"] != length or size(before[-1]) < length:
             return
         given = {k: v for k, v in case.given().items() if "." not in k}

@@ -28,6 +28,8 @@ class Monitor(Recipe):
     def draw(self, d: Draw) -> Case:
         # long streams are searched in several tiles
         n_points = 9000 if d.chance(0.01) else d.size(1, 250)
+        if d.chance(0.02):
+            n_points = d.near_edge(1100)
         sizes = [
             d.size(1, 70 if d.chance(0.1) else 20) for _ in range(d.pick("patterns", (1, 2, 4)))
         ]

@@ -274,6 +274,9 @@ class _Windowed(Recipe):
     def draw_line(self, d: Draw, most: int) -> tuple[int, int]:
         if d.chance(0.003):  # several cells of the grid
             return d.whole(1030, 2100), d.whole(1, 12)
+        if d.chance(0.02):
+            length = d.whole(1, 12)
+            return d.near_edge(1100) + length - 1, length
         n = d.size(1, most)
         length = min(n, d.size(1, max(1, min(n, 40))))
         return n, length
@@ -363,6 +366,8 @@ class Profile(_Windowed):
         n, length = self.draw_line(d, 600 if d.chance(0.03) else self.most)
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
         shapes = [(1, n)] + [(1, d.size(length, max(length, self.most)))] * with_b
+        if with_b and n <= self.most and d.chance(0.05):
+            shapes[1] = (1, d.near_edge(4200) + length - 1)
         series = d.numbers(shapes, holes=True)
         data = {"a": d.form(series[:1], form="single", label=" a")}
         if with_b:
@@ -566,6 +571,8 @@ class Finder(_Windowed):
         count = d.pick("series", (1, 2, 4), (3, 2, 1))
         most = self.most // count
         lengths = [d.size(1, most) for _ in range(count)]
+        if d.chance(0.01):
+            lengths[-1] = d.near_edge(600)
         length = min(*lengths, *lengths, d.size(1, 24))
         holes = d.numbers(
             [(1, n) for n in (*lengths, *[d.size(length, 60) for _ in range(2)])], holes=True
@@ -835,7 +842,7 @@ class AllLengths(_Windowed):
     most = 80
 
     def draw(self, d: Draw) -> Case:
-        n = d.size(1, self.most)
+        n = d.near_edge(600) if d.chance(0.01) else d.size(1, self.most)
         count = d.pick("lengths", (1, 2, 3, 5, 9))
         lengths = [min(n, d.size(1, n)) for _ in range(count)]
         options = self.draw_options(d, lengths[0]) | {

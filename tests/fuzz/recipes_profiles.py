@@ -146,7 +146,10 @@ class MPdist(_Windowed):
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, self.most)
-        series = d.numbers([(1, n), (1, d.size(length, max(length, self.most)))], holes=True)
+        other = d.size(length, max(length, self.most))
+        if n <= self.most and d.chance(0.05):
+            other = d.near_edge(4200) + length - 1
+        series = d.numbers([(1, n), (1, other)], holes=True)
         options = {
             "window": length,
             "normalize": d.pick("normalize", (True, False), (3, 1)),
@@ -187,6 +190,8 @@ class Consensus(_Windowed):
     def draw(self, d: Draw) -> Case:
         count = d.pick("n_samples", (2, 3, 5), (3, 2, 1))
         lengths = [d.size(1, 120 // count) for _ in range(count)]
+        if d.chance(0.02):
+            lengths[-1] = d.near_edge(1100)
         length = min(*lengths, d.size(1, 30))
         options = {
             "window": length,
@@ -253,6 +258,8 @@ class DistanceProfile(_Windowed):
         count = d.pick("series", ("single", 1, 2, 3), (3, 1, 1, 1))
         lengths = [d.size(1, self.most) for _ in range(1 if count == "single" else count)]
         length = min(*lengths, d.size(1, 40), 10**6)
+        if d.chance(0.05):
+            lengths[-1] = d.near_edge(20_000) + length - 1
         shapes = [(1, n) for n in lengths]
         series = d.numbers([*shapes, (1, length)], holes=True)
         form = "single" if count == "single" else "list"

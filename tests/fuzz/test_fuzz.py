@@ -15,12 +15,15 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from skts.engines import find_engine
+from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, find_engine
+from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
 from tests.fuzz import Case, Sample, assert_right, recipes
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
+from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
 from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing_recipes, parameters
 from tests.fuzz.recipe import RECIPES
+from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
 from tests.fuzz.schedule import COSTS, pick_recipe
 from tests.fuzz.shrink import shrink
 
@@ -72,6 +75,48 @@ def test_a_case_is_a_seed_and_a_number_and_can_be_kept(name, tmp_path):
         ).replace("('or',)", "['or']").replace("logic': ()", "logic': []")
         made = eval(case.text(), {"np": np, "Case": Case, "Sample": Sample})
         assert made.text() == case.text()
+
+
+def test_sizes_of_blocks_are_read_from_the_sources():
+    source = """
+LEAST, WIDTH, SHARE = 2**10, 48, 0.5
+SIZES: dict[type, tuple[int, int]] = {np.float32: (16, 4_096)}
+BYTES = 7 * OTHER
+def cell(self):
+    return self.rows, 300
+"""
+    assert sizes_of(source) == {1024, 48, 16, 4096, 300}
+    assert {*walk_sizes} <= {*sizes_in(1, 10_000)}
+
+
+def test_lines_are_as_long_as_blocks(rng):
+    drawn = {near_edge(rng, 500, 1100) for _ in range(300)}
+    assert {1023, 1024, 1025} <= drawn <= {*range(511, 515), *range(1023, 1028), 500, 1100}
+    assert near_edge(rng, 7, 7) == 7
+
+
+def test_blocks_are_small_for_a_while():
+    line = ConcatenatedSeries.of([np.zeros(40)])
+    work, before = SpacedNeighbors(line, None, 4, 3, n_spaced=2), Join(line, None, 4).cell
+    with small_blocks(8):
+        assert (work.block, work.cell, Join(line, None, 4).cell) == (8, (8, 8), (8, 8))
+    assert (work.block, Join(line, None, 4).cell) == (1024, before)
+
+
+def test_scores_of_many_rows_are_those_of_each(rng):
+    """But for rows that leave a choice, most of which are let go."""
+    rows = rng.normal(size=(400, 30)) ** 2
+    rows[::7] = np.round(rows[::7])
+    rows[rng.random(rows.shape) < 0.3] = np.inf
+    rows[5] = np.inf
+    near = np.abs(np.subtract.outer(np.arange(30), np.arange(30))) <= 2
+    slack = np.full(rows.shape, 1e-9)
+    for k in (1, 3):
+        found = scores_of_rows(rows, slack, near, k)
+        for one, *row in zip(found, rows, slack, strict=True):
+            if one is not None:
+                assert repr(one) == repr(possible_scores(*row, near, k))
+        assert sum(one is None for one in found) < 60
 
 
 def test_comparisons():

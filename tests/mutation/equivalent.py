@@ -299,10 +299,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/profile/spaced.py": [
         (
+            "SpacedNeighbors.start",
+            "lists.insert(0, Nearest(np.zeros((n_windows, 1)), np.full((n_windows, 1), -1)))",
+            ("1 -> 2 #1",),
+            UNREAD,
+        ),
+        (
             "SpacedNeighbors._choose",
             "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
             ("best -> best - 1",),
-            "where the first is taken all are; elsewhere blocks more are measured again",
+            "where the first is taken all are; else blocks are only measured before their turn",
         ),
     ],
     _E + "families/profile/mk.py": [
@@ -428,6 +434,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
+    _N + "profile/channel_candidates.py": [
+        (
+            "open_known",
+            "tops[place, at] = hint[first + place, at] * (1 + ROUNDING) + LOST",
+            ("1 -> 2",),
+            LOOSER,
+        ),
+    ],
     _N + "profile/candidates.py": [
         (
             "_lower",
@@ -505,6 +519,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "into how many pieces runs of shifts are cut changes what is bounded, and no distance",
         ),
         (
+            "WarpedRotation.cut",
+            "if self.n_left > PIECES * self.at_a_time:",
+            ("self.n_left > PIECES * self.at_a_time",),
+            TOGETHER,
+        ),
+        (
             "trace",
             "const int warp = blockIdx.x * (ELASTIC_THREADS / 32) + threadIdx.x / 32;",
             ("32 -> 31 #0",),
@@ -547,6 +567,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "threads take what there is in turns: how many they are changes no result",
         ),
         ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
+        (
+            "kernels",
+            "kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)",
+            ("8 -> 9",),
+            EXAMPLES,
+        ),
         (
             "narrow_counts",
             "return list(range(5, 270 // (words * (channels + 1)) + 1, 8))",
@@ -950,6 +976,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3 #1", "> -> >= #1"),
             "no two candidates have one place, and the beginning of a key is less than the key",
         ),
+        (
+            "ShapeletSearch.measure",
+            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
+            ("0 -> 1",),
+            "a gain of 0 is never more than is asked for: that is 0 with an infinite gap, or more",
+        ),
     ],
     _E + "families/elastic/rotation.py": [
         (
@@ -1179,6 +1211,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/dilated.py": [
+        ("", "_ROOM, _WINDOWS, _LANES = 2816, 64, 16", ("2816 -> 2815",), TOGETHER),
         (
             "quantiles",
             "if number.size < 5 * n_windows:",
@@ -1197,7 +1230,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
-        ("_raw", "if not (_SMALL < distance < _LARGE):", ("< -> <= #0",), AT_THE_LIMIT),
+        (
+            "_raw",
+            "if not (_SMALL < distance < _LARGE):",
+            ("< -> <= #0",),
+            "at the limit both have the same bits: of two points none is lost that counts",
+        ),
         (
             "_judge",
             "lost = 64 * u * u * width * width * width",

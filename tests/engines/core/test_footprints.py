@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from skts import config_context
 from skts.engines import (
     DISTANCES,
     AlignmentSums,
@@ -385,6 +386,14 @@ def test_lanes_that_a_search_by_bounds_gathers_have_room(rng, channels):
     work = DTWNeighbors(queries, candidates, 1)
     each = find_engine("numba")._block_bytes(work, 1, 500, flip=False)[1]
     assert beside + lanes.nbytes <= each <= beside + 1.05 * lanes.nbytes
+
+
+def test_all_pairs_of_a_small_matrix_have_room(rng):
+    """It fills few lanes, so that its pairs lie side by side; NumPy has no share of the budget."""
+    X, Y = (Series(rng.normal(size=(n, 2, 90)), np.full(n, 90)) for n in (2, 3))
+    side_by_side = 8 * 2 * 3 * 2 * (90 + 90)
+    with config_context(memory=2**22):
+        assert find_engine("numba").footprint(DTWMatrix(X, Y), 2, 3)[1] > side_by_side
 
 
 @pytest.mark.parametrize("budget", [2**22, 2**26, 2**32])

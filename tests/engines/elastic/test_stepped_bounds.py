@@ -125,8 +125,11 @@ def test_searches_by_bounds_find_the_same(metric, options, rng):
             assert_array_equal(near.distances, np.take_along_axis(D, order, axis=1))
 
 
-@pytest.mark.parametrize("precision", ["auto", "float64"])
-def test_a_search_by_bounds_as_plain_python(rng, monkeypatch, precision):
+@pytest.mark.parametrize(
+    ("precision", "metric", "options"),
+    [("auto", "erp", {"gap": 0.5}), ("float64", "erp", {"gap": 0.5}), ("float64", "msm", {})],
+)
+def test_a_search_by_bounds_as_plain_python(rng, monkeypatch, precision, metric, options):
     """Its estimates are the distances, and the nearest are among them; not all are computed."""
     for name in ("bounds", "_rows", "_columns", "_nearest", "envelope"):
         kernel = getattr(stepped_bounds, name)
@@ -137,7 +140,7 @@ def test_a_search_by_bounds_as_plain_python(rng, monkeypatch, precision):
     X, Y = (drawn(rng, "any", count, 1, [7, 8]) for count in (2, 150))
     # most of them are far
     Y[20:] = [y + 100.0 for y in Y[20:]]
-    left, right, warping = sides_of("erp", X, Y, window=1, gap=0.5)
+    left, right, warping = sides_of(metric, X, Y, window=1, **options)
     work = DTWNeighbors(left, right, 3, None, precision, warping)
     tile, go_on = Tile(0, 2, 0, 150), np.zeros(1, np.uint8)
     found = find_engine("numba")._stepped_search(work, tile, go_on)

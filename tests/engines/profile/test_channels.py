@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_channels import channel_join
 
 from skts import config_context
 from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
+from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
 
@@ -176,3 +179,38 @@ def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
     found = run(work, engine="cupy")
     assert_array_equal(found.distances, expected.distances)
     assert_array_equal(found.indices, expected.indices)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
+    """As plain Python: doubts of normalised windows by their means, of raw ones by their energy."""
+    for name in ("_largest", "_drift", "doubt", "sort_few"):
+        kernel = getattr(channels, name)
+        monkeypatch.setattr(channels, name, getattr(kernel, "py_func", kernel))
+    length, group = 8, channels.GROUP
+    a, b = (
+        SimpleNamespace(
+            mean=rng.normal(size=(2, 3 * group)),
+            groups=rng.uniform(1, 2, (2, 3, 8)),
+            extents=np.stack([np.full((2, 3), -1.0), np.full((2, 3), 1.0)], axis=-1),
+        )
+        for _ in range(2)
+    )
+    low, allowance = np.zeros(2), np.zeros(1)
+    room = SimpleNamespace(doubts=np.zeros(2), errors=np.zeros(2), allowance=allowance)
+    room.bounds = SimpleNamespace(low=low)
+    walk = SimpleNamespace(length=length, normalize=normalize)
+    walk.rule = SimpleNamespace(dimensions=np.array([1]))
+    bound = getattr(channels._bound_errors, "py_func", channels._bound_errors)
+    bound(a, b, (0, 2 * group), (group, 3 * group), room, walk)
+    mine, other = a.groups[:, :2].max(axis=1), b.groups[:, 1:].max(axis=1)
+    unit = 2.0**-53
+    if normalize:
+        blur, shift = np.maximum(mine, other)[:, 4:6].T
+        wanted = 1e-14 * length**2 + 8 * unit * length**1.5 * blur + 8 * (length * shift) ** 2
+    else:
+        wanted = 2 * unit * length * (16 + 8 * length**0.5) * (mine + other)[:, 6]
+    assert_allclose(room.doubts, wanted)
+    least = np.sqrt(room.errors * mine[:, 3] * other[:, 3] + wanted)
+    assert_allclose(room.bounds.low, np.sort(least))
+    assert allowance[0] >= least.max()

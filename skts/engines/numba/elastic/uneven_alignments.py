@@ -273,9 +273,9 @@ def trace(work: AlignmentSums, cancel: np.ndarray) -> tuple[np.ndarray, np.ndarr
     # averages of one length side by side
     order = np.argsort(n, kind="stable")
     _trace(
-        averages.values, averages.lengths, series.values, series.lengths, work.labels, order,
-        _radius(warping, n, series.lengths), first, stop, costs, cancel,
-        cell, cell.own or None, cell.borders,
+        *map(read_only, (averages.values, averages.lengths, series.values, series.lengths)),
+        read_only(work.labels), order, _radius(warping, n, series.lengths), first, stop, costs,
+        cancel, cell, cell.own or None, cell.borders,
     )  # fmt: skip
     return first, stop, costs
 
