@@ -5,7 +5,7 @@
 
 writes `benchmarks/results/papers-kshape.json`, or `papers-kshape-on-gpu.json`. Figures that the
 paper prints are beside ours; those of its plots are not known, but for what the text says of them
-(the last row). "data" says of each row whether the set is the real one: of table VIII three are at
+("said" of the record). "data" says of each row whether the set is the real one: of table VIII three are at
 hand, of table V none. All others are synthetic, moved shapes of as many kinds as there are classes,
 with as many series and points as the real set has. Where that is too much for the engine, one
 series of every few is taken, by `POINTS` and `CELLS`; "series" says how many are left.
