@@ -5,10 +5,10 @@
 
 writes `benchmarks/results/papers-kshape.json`, or `papers-kshape-on-gpu.json`. Figures that the
 paper prints are beside ours; those of its plots are not known, but for what the text says of them
-("said" of the record). "data" says of each row whether the set is the real one: of table VIII three are at
-hand, of table V none. All others are synthetic, moved shapes of as many kinds as there are classes,
-with as many series and points as the real set has. Where that is too much for the engine, one
-series of every few is taken, by `POINTS` and `CELLS`; "series" says how many are left.
+("said" of the record). "data" says of each row whether the set is the real one: of table VIII three
+are at hand, of table V none. All others are synthetic, moved shapes of as many kinds as there are
+classes, with as many series and points as the real set has. Where that is too much for the engine,
+one series of every few is taken, by `POINTS` and `CELLS`; "series" says how many are left.
 
 An iteration of k-Shape goes from labels on the host to labels on the host, the series where the
 engine has them; the paper takes the mean of ten, we the least of five. An iteration of k-means is
