@@ -186,7 +186,7 @@ def test_tiles_merge_in_any_order(table, expected, fast_engine, kind):
         for tile in reversed([tile for tile in tiles if work.wanted(tile)]):
             part = pickle.loads(pickle.dumps(work.part(tile)))
             # a part is the tile, or as large as all and computed where the tile lies
-            area = tile if part.shape != tile.shape else Tile(0, part.shape[0], 0, part.shape[1])
+            area = tile if part.shape == work.shape else Tile(0, part.shape[0], 0, part.shape[1])
             work.merge(total, tile, engine.compute(part, area, np.zeros(1, np.uint8)))
         found = work.finish(total, lambda more: run(more, engine=fast_engine))
         assert leaves(one.answer(found)) == answer
