@@ -286,7 +286,8 @@ class Detector(_Windowed):
                 np.array([f([v for v, _ in one]) for one in every]) for f in (np.min, np.max)
             )
             loose = np.array([max((s for _, s in one), default=0.0) for one in every])
-            sure = (np.isnan(low) == np.isnan(high)) & ((high - low <= loose) | np.isnan(low))
+            none = np.array([all(math.isnan(v) for v, _ in one) for one in every])
+            sure = none | (high - low <= loose)
             if not sure.all():
                 continue  # which of several neighbours counts is open
             wanted = self._points(low, length, case)

@@ -19,7 +19,7 @@ from skts.engines.numba import NumbaEngine
 
 from . import oracle
 from .case import Case, Sample
-from .compare import check, close, nearest_rows, same
+from .compare import Failure, check, close, nearest_rows, same
 from .draw import Draw
 from .recipe import How, Recipe, check_output, plain, points_of, scaled
 
@@ -548,8 +548,8 @@ class Finder(_Windowed):
         try:
             with stopped_after(tiles):
                 part = call(replace(case, options=options))
-        except ValueError as error:
-            if "no motif was found among the pairs that were compared" in str(error):
+        except Failure as failure:
+            if "no motif was found among the pairs that were compared" in str(failure):
                 return
             raise
         shares = np.atleast_1d(part.pop("share"))
