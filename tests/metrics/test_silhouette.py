@@ -152,6 +152,6 @@ def test_refused_choices(rng):
         choose_n_clusters(KMeans(), X, [2])
     with (
         pytest.raises(ValueError, match="No fit has a silhouette"),
-        pytest.warns(ConvergenceWarning, match="Only 1 medoids"),
+        pytest.warns(ConvergenceWarning, match="Only 1 medoid has"),
     ):
         choose_n_clusters(model, np.zeros((6, 9)), [2])
