@@ -106,7 +106,7 @@ def inside(tests: list[str]) -> int:
 def main() -> int:
     """Run all tools, or those that are named."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--tool", nargs="+", choices=TOOLS, default=TOOLS)
+    parser.add_argument("--tool", nargs="+", choices=TOOLS, default=TOOLS, help="after the tests")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options, tests = parser.parse_known_args()
     tests = tests or list(TESTS)
