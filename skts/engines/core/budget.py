@@ -7,10 +7,20 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from ..._config import get_config, parse_memory
 from ...exceptions import MemoryBudgetError
 
-__all__ = ["check_size", "format_bytes", "out_of_memory", "physical_memory"]
+__all__ = [
+    "DEFAULT_MEMORY",
+    "check_size",
+    "format_bytes",
+    "host_budget",
+    "out_of_memory",
+    "physical_memory",
+]
 
+#: Bytes of working memory in the memory of this machine, where the configuration names none.
+DEFAULT_MEMORY = 2**30
 #: Where Linux says how much memory a container may have, in its newer and its older form.
 CONTAINER_LIMITS = (
     "/sys/fs/cgroup/memory.max",
@@ -51,6 +61,12 @@ def container_limits(paths: tuple[str, ...]) -> list[int]:
         with suppress(ValueError, OSError):
             limits.append(int(Path(path).read_text()))
     return limits
+
+
+def host_budget() -> int:
+    """Bytes of this machine's memory that what is merged may take."""
+    memory = get_config()["memory"]
+    return DEFAULT_MEMORY if memory is None else parse_memory(memory, physical_memory())
 
 
 def check_size(size: int, shape: tuple[int, int]) -> None:

@@ -8,14 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._config import get_config, parse_memory
-from .budget import physical_memory
+from .budget import DEFAULT_MEMORY, physical_memory
 from .prepared import PreparedStore
 from .reduction import Reduction, Tile
 
-__all__ = ["DEFAULT_MEMORY", "Engine"]
-
-#: Bytes of working memory in the memory of this machine, where the configuration names none.
-DEFAULT_MEMORY = 2**30
+__all__ = ["Engine"]
 
 
 class Engine(ABC):

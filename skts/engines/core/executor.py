@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._config import get_config, parse_memory
+from ..._config import get_config
 from ..._log import tell
-from .budget import check_size, physical_memory
+from .budget import check_size, host_budget
 from .distribute import share_out
-from .engine import DEFAULT_MEMORY, Engine
+from .engine import Engine
 from .execution import execute
 from .interrupts import interrupts_as_such
 from .plan import make_plan, plan_tiles
@@ -24,7 +24,7 @@ from .registry import get_engine
 from .verify import verify
 from .worker import find_backend
 
-__all__ = ["host_budget", "run"]
+__all__ = ["run"]
 
 #: Work with more steps than this, about a second on a thread, is worth sending to other processes.
 WORTH_SENDING = 2**31
@@ -84,12 +84,6 @@ def run(
     if get_config()["verify"]:
         verify(reduction, name, answer)
     return answer
-
-
-def host_budget() -> int:
-    """Bytes of this machine's memory that what is merged may take."""
-    memory = get_config()["memory"]
-    return DEFAULT_MEMORY if memory is None else parse_memory(memory, physical_memory())
 
 
 def _send(

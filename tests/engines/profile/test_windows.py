@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skts import config_context
 from skts.engines import ConcatenatedSeries, Tile, WindowDistances, run
 from skts.engines.families.profile.statistics import window_statistics
+from skts.engines.families.profile.windows import distances_at_a_time
 
 
 @pytest.mark.parametrize(("n", "length"), [(1, 1), (5, 5), (31, 2), (100, 1), (200, 37), (33, 2)])
@@ -83,3 +85,11 @@ def test_a_part_has_the_distances_of_its_windows(rng, cols):
     part = work.part(Tile(1, 3, *cols))
     assert part.shape == (2, cols[1] - cols[0])
     assert_array_equal(run(part, engine="numba"), run(work, engine="numba")[1:3, slice(*cols)])
+
+
+def test_distances_at_a_time_by_the_budget():
+    """What is measured at a time beside the tiles of a join keeps to the budget, too."""
+    assert distances_at_a_time() == 2**22
+    for memory, expected in (("1MiB", 2**17), ("64MiB", 2**18), ("8GiB", 2**22)):
+        with config_context(memory=memory):
+            assert distances_at_a_time() == expected

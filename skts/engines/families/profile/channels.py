@@ -13,7 +13,13 @@ from ...core.verify import Check, Sample
 from .concatenated import ConcatenatedSeries, name_lines
 from .join import Join, JoinFound, JoinPart, JoinTotal
 from .nearest import Nearest, take_nearer
-from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
+from .windows import (
+    Kinds,
+    WindowDistances,
+    WindowKinds,
+    distances_at_a_time,
+    plain_profile,
+)
 
 __all__ = [
     "ChannelJoin",
@@ -23,9 +29,6 @@ __all__ = [
     "nearest_by_channels",
     "unordered_channels",
 ]
-
-#: Distances that are held at a time while windows are measured against all others.
-AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True)
@@ -334,7 +337,7 @@ class ChannelJoin(Join):
         self, run: Callable[[Reduction], Any], windows: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Some windows at a time, and their mean distances to all others."""
-        batch = max(1, AT_A_TIME // (len(self.channels) * max(1, self.shape[1])))
+        batch = max(1, distances_at_a_time() // (len(self.channels) * max(1, self.shape[1])))
         for start in range(0, len(windows), batch):
             some = windows[start : start + batch]
             found = measure_channels(
@@ -360,7 +363,7 @@ class ChannelJoin(Join):
         """Measure windows that no tile has searched as neighbours of all others."""
         lookers = np.arange(self.shape[0])
         places = np.flatnonzero(hidden)
-        batch = max(1, AT_A_TIME // (len(self.channels) * max(1, self.shape[0])))
+        batch = max(1, distances_at_a_time() // (len(self.channels) * max(1, self.shape[0])))
         for start in range(0, len(places), batch):
             some = places[start : start + batch]
             found = measure_channels(

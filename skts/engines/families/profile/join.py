@@ -12,7 +12,13 @@ from ...core.reduction import Reduction, Tile, Tiling, UsesIncumbent
 from ...core.verify import Check, Sample
 from .concatenated import ConcatenatedSeries, name_lines
 from .nearest import Nearest, least_of_rows
-from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
+from .windows import (
+    Kinds,
+    WindowDistances,
+    WindowKinds,
+    distances_at_a_time,
+    plain_profile,
+)
 
 __all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "DeviceAccumulator"]
 
@@ -362,7 +368,7 @@ class Join(UsesIncumbent, Reduction):
         lookers = np.flatnonzero(a.regular & ~a.unsearched) if hidden.size else hidden
         if lookers.size == 0:
             return
-        batch = max(1, 2**22 // self.shape[0])
+        batch = max(1, distances_at_a_time() // self.shape[0])
         for start in range(0, len(hidden), batch):
             some = hidden[start : start + batch]
             work = WindowDistances(self.other, some, self.a, self.length, self.normalize)

@@ -23,15 +23,13 @@ from ...core.verify import Check, Sample
 from .concatenated import ConcatenatedSeries
 from .join import Join, JoinFound, JoinPart, JoinTotal
 from .nearest import Nearest
-from .windows import Kinds, WindowDistances, plain_profile
+from .windows import Kinds, WindowDistances, distances_at_a_time, plain_profile
 
 __all__ = ["SpacedNeighbors", "choose_apart"]
 
 #: Windows of a block at least, blocks at most, and windows of a block at most, which goes first: a
 #: block that lost its nearest window costs as many distances; each pair of blocks is a tile.
 LEAST, MOST_BLOCKS, LARGEST = 1024, 128, 16_384
-#: Distances that are measured at a time.
-AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +77,7 @@ class SpacedNeighbors(Join):
     @property
     def at_a_time(self) -> int:
         """Windows that are compared at a time."""
-        return AT_A_TIME
+        return distances_at_a_time()
 
     def result_bytes(self) -> int:
         """Size of the neighbours, and of what they are chosen from."""

@@ -12,11 +12,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...core.budget import host_budget
 from ...core.reduction import Reduction, Tile
 from ...core.verify import Check, Sample, check_value
 from .concatenated import ConcatenatedSeries, name_lines
 
-__all__ = ["Kinds", "WindowDistances", "WindowKinds", "plain_profile"]
+__all__ = ["Kinds", "WindowDistances", "WindowKinds", "distances_at_a_time", "plain_profile"]
+
+#: Distances that are measured and merged at a time, at most and at least, and the bytes of the
+#: budget for each: they are copied, put in order, and chosen from.
+MOST_AT_A_TIME, LEAST_AT_A_TIME, BYTES_OF_EACH = 2**22, 2**17, 256
+
+
+def distances_at_a_time() -> int:
+    """Distances that are measured and merged at a time: the fewer, the smaller the budget."""
+    return max(LEAST_AT_A_TIME, min(MOST_AT_A_TIME, host_budget() // BYTES_OF_EACH))
 
 
 class Kinds(NamedTuple):
