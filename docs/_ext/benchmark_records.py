@@ -49,7 +49,7 @@ def show(value):
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {show(item)}" for key, item in value.items())
+        return ", ".join(f"{show(key)} {show(item)}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(map(show, value))
     return MARKUP.sub(r"\\\g<0>", str(value))
@@ -98,7 +98,7 @@ def as_rst(record):
     columns = list(dict.fromkeys(key for row in record["rows"] for key in row))
     table = io.StringIO()
     csv.writer(table, lineterminator="\n").writerows(
-        [columns, *([show(row.get(column)) for column in columns] for row in record["rows"])]
+        [map(show, columns), *([show(row.get(column)) for column in columns] for row in record["rows"])]
     )
     name = record["name"][0].upper() + record["name"][1:]
     lines = [
