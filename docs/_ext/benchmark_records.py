@@ -97,9 +97,8 @@ def as_rst(record):
     """One section: what was run, where and when, and the table of its rows."""
     columns = list(dict.fromkeys(key for row in record["rows"] for key in row))
     table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(
-        [map(show, columns), *([show(row.get(column)) for column in columns] for row in record["rows"])]
-    )
+    rows = [[show(row.get(column)) for column in columns] for row in record["rows"]]
+    csv.writer(table, lineterminator="\n").writerows([map(show, columns), *rows])
     name = record["name"][0].upper() + record["name"][1:]
     lines = [
         name,
