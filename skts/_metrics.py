@@ -28,7 +28,6 @@ from .engines import (
 )
 
 __all__ = [
-    "AVERAGED",
     "METRIC",
     "METRICS",
     "METRIC_PARAMS",
@@ -106,8 +105,6 @@ METRICS: dict[str, Metric] = {one.name: one for one in _WARPED} | {
 }
 #: Constraints of the parameters, as scikit-learn writes them.
 METRIC: list[Any] = [StrOptions(set(METRICS))]
-#: Those of averages: the paths of "shape_dtw" are best for descriptors, and not for the points.
-AVERAGED: list[Any] = [StrOptions(set(METRICS) - {"shape_dtw"})]
 METRIC_PARAMS: list[Any] = [dict, None]
 
 #: What has been made of series, as long as these live.

@@ -56,6 +56,7 @@ from skts.engines import (
     WindowDistances,
     WindowKinds,
 )
+from skts.engines.families.elastic.distances import ShapeDTW
 from skts.engines.families.profile.mk import PairWalk
 from tests.discovery import Examples, reductions
 
@@ -132,6 +133,7 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
         ),
+        Example(AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), ShapeDTW(reach=2))),
         Example(
             SubgradientSteps(
                 ragged,

@@ -257,6 +257,10 @@ def price_of_steps(metric, x, y, i, j, *, gap=0.0, epsilon=1.0, nu=0.001, lmbda=
 def elastic_path(metric, x, y, window=None, **parameters):
     """The matched points of two series, the average first: diagonal steps before those in x."""
     ends = []
+    if metric == "shape_dtw":
+        import reference_elastic
+
+        return reference_elastic.shape_path(x, y, window=window, **parameters)
     if metric == "ddtw":
         ends = [(0, 0)], [(x.shape[1] - 1, y.shape[1] - 1)]
         x, y = (

@@ -203,14 +203,21 @@ def ddtw(x, y, *, window=None, cost="squared"):
 
 
 def shape_dtw(x, y, *, window=None, cost="squared", reach=15):
-    """Zhao, Itti 2018, algorithm 1: the path between raw subsequences, priced at the points.
+    """Zhao, Itti 2018, algorithm 1: the path between raw subsequences, priced at the points."""
+    path = shape_path(x, y, window=window, cost=cost, reach=reach)
+    return root(sum(price(x[:, i], y[:, j], cost) for i, j in path), cost)
+
+
+def shape_path(x, y, *, window=None, cost="squared", reach=15):
+    """The best path between raw subsequences.
 
     Of equal steps back the diagonal, then that in the series that is shorter, or less where the two
     first differ.
     """
     n, m = x.shape[1], y.shape[1]
     if (n, *x.ravel().tolist()) > (m, *y.ravel().tolist()):
-        x, y, n, m = y, x, m, n
+        path = shape_path(y, x, window=window, cost=cost, reach=reach)
+        return [(i, j) for j, i in path]
     radius = radius_of(window, n, m)
 
     def around(q, i):
@@ -226,11 +233,11 @@ def shape_dtw(x, y, *, window=None, cost="squared", reach=15):
         lambda i, j, D: price(p[i - 1], q[j - 1], cost)
         + min(D[i - 1, j - 1], D[i - 1, j], D[i, j - 1]),
     )  # fmt: skip
-    i, j, prices = n, m, []
+    i, j, path = n, m, []
     while i > 0 and j > 0:
-        prices.append(price(x[:, i - 1], y[:, j - 1], cost))
+        path.append((i - 1, j - 1))
         i, j = min(((i - 1, j - 1), (i - 1, j), (i, j - 1)), key=lambda step: D[step])
-    return root(sum(prices[::-1]), cost)
+    return path[::-1]
 
 
 DISTANCES = {one.__name__: one for one in (erp, lcss, edr, msm, twe, wdtw, adtw, ddtw, shape_dtw)}

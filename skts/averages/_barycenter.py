@@ -24,7 +24,7 @@ from .._alignment import (
     terms,
 )
 from .._log import tell
-from .._metrics import AVERAGED, METRIC_PARAMS, Distance, distance_of
+from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d
@@ -73,7 +73,7 @@ class Barycenter(NamedTuple):
 @checks_arguments(
     ARGUMENTS
     | {
-        "metric": AVERAGED,
+        "metric": METRIC,
         "metric_params": METRIC_PARAMS,
         "method": [StrOptions({"dba", "subgradient"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -115,7 +115,7 @@ def dtw_barycenter(
         takes all pairs of series. An array is a series of any length. The average has as many
         points as the start.
     metric : str, default "dtw"
-        The distance, a name of `skts.metrics.pairwise_distances` but "shape_dtw", with squared
+        The distance, a name of `skts.metrics.pairwise_distances`, with squared
         costs where it has a choice.
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes

@@ -28,7 +28,7 @@ from .._alignment import (
     terms,
 )
 from .._log import tell
-from .._metrics import AVERAGED, METRIC_PARAMS, Distance, distance_of
+from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
@@ -94,7 +94,7 @@ class DTWKMeans(
         this share of the mean variance of a time point; with 0, only when the inertia falls no
         more.
     metric : str, default "dtw"
-        The distance, a name of `skts.metrics.pairwise_distances` but "shape_dtw", with squared
+        The distance, a name of `skts.metrics.pairwise_distances`, with squared
         costs where it has a choice.
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
@@ -202,7 +202,7 @@ class DTWKMeans(
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "metric": AVERAGED,
+        "metric": METRIC,
         "metric_params": METRIC_PARAMS,
         "window": [
             Interval(Integral, 0, None, closed="left"),

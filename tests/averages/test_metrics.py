@@ -22,7 +22,7 @@ from skts.exceptions import UnsupportedReductionError, VerificationError
 from skts.metrics import pairwise_distances
 from tests import reference_averages as reference
 
-SQUARED = {"dtw", "adtw", "wdtw", "ddtw", "dog_keeper", "euclidean"}
+SQUARED = {"dtw", "adtw", "wdtw", "ddtw", "dog_keeper", "euclidean", "shape_dtw"}
 #: Of each metric some parameters that are not its defaults.
 PARAMETERS = {
     "adtw": {"penalty": 0.25},
@@ -33,11 +33,12 @@ PARAMETERS = {
     "euclidean": {},
     "lcss": {"epsilon": 0.625},
     "msm": {"penalty": 0.125},
+    "shape_dtw": {"reach": 2},
     "twe": {"nu": 0.0625, "lmbda": 0.5},
     "wdtw": {"g": 0.3},
 }
 #: Each of the others has kernels of its own to compile.
-SOON = {"adtw", "ddtw", "dog_keeper", "erp", "euclidean", "msm"}
+SOON = {"adtw", "ddtw", "dog_keeper", "erp", "euclidean", "msm", "shape_dtw"}
 
 
 def marked(metric, *more):

@@ -15,11 +15,11 @@ from skts.metrics import pairwise_distances
 from tests import reference_averages as reference
 
 #: Others than the first have more kernels to compile.
-METRICS = ["msm"] + [
+METRICS = ["msm", "shape_dtw"] + [
     pytest.param(metric, marks=pytest.mark.slow)
     for metric in ("adtw", "ddtw", "dog_keeper", "edr", "erp", "lcss", "twe", "wdtw")
 ]
-SQUARED = {"adtw", "ddtw", "dog_keeper", "euclidean", "wdtw"}
+SQUARED = {"adtw", "ddtw", "dog_keeper", "euclidean", "shape_dtw", "wdtw"}
 
 
 @pytest.fixture(autouse=True)

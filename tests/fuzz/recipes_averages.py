@@ -83,7 +83,7 @@ def draw_distance(d: Draw, samples: list, options: dict) -> dict:
     options |= {"metric": "dtw", "metric_params": None}
     if d.chance(0.6):
         return options
-    known = {k: v for k, v in oracle_elastic.PARAMETERS.items() if k != "shape_dtw"}
+    known = oracle_elastic.PARAMETERS
     metric = d.pick("metric", [one for one in known if fit_for({"metric": one}, samples)])
     given = {name: d.pick(name, values) for name, (_, values) in known[metric].items()}
     options |= {"metric": metric, "metric_params": given if d.chance(0.7) else None}

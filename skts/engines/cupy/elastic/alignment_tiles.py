@@ -11,10 +11,12 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.distances import ShapeDTW
 from ...families.elastic.dtw import DTWReduction
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import Warping, lacks_distance
 from .alignment_programs import path_words
+from .descriptors import MOST_BYTES, distances_bytes, spans_of
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -35,6 +37,8 @@ class AlignmentTiles:
     def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
         """Say whether a distance has no policy in ``include/cells.cuh``."""
         warping = reduction.warping
+        if isinstance(warping, ShapeDTW):
+            return self.dtw_path_lacks(reduction)
         if type(warping) is Warping and not reduction.one_by_one:
             return None
         if not reduction.one_by_one:
@@ -50,6 +54,9 @@ class AlignmentTiles:
 
         if rows * stride(reduction.series.n_timepoints) >= 2**31:
             return 0, 2**62
+        if isinstance(reduction.warping, ShapeDTW):
+            sides = reduction.averages, reduction.series, reduction.warping
+            return 0, distances_bytes(*sides, min(MOST_BYTES, self._most_steps()))
         (n_averages, channels, n), m = reduction.averages.shape, reduction.series.n_timepoints
         series = device_bytes(rows, channels, m) + 2 * device_bytes(n_averages, channels, n)
         each = _steps_of_one(n, m)
@@ -74,6 +81,11 @@ class AlignmentTiles:
 
         from . import alignments, dtw
 
+        if isinstance(warping := reduction.warping, ShapeDTW):
+            work, budget = reduction.part(tile), min(MOST_BYTES, self._most_steps())
+            sides = work.averages, work.series, work.own_pairs
+            spans = spans_of(*sides, warping, cancel, budget)
+            return work.summed(*work.along_descriptors(spans), cancel)
         if reduction.one_by_one:
             work = reduction.part(tile)
             return work.summed(*_one_by_one(work, cancel), cancel)

@@ -5,14 +5,16 @@ Paths are found on the device; what is matched is added up on the host, as the C
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...core.series import Series
-from ...families.elastic.descriptors import in_order
+from ...families.elastic.descriptors import Spans, in_order, write_span
 from ...families.elastic.distances import ShapeDTW
 from .alignment_programs import path_words
 
-__all__ = ["MOST_BYTES", "distances", "distances_bytes"]
+__all__ = ["MOST_BYTES", "distances", "distances_bytes", "spans_of"]
 
 #: Bytes of the descriptors of pairs, and of the steps of their paths, that are held at a time.
 MOST_BYTES = 2**28
@@ -46,20 +48,35 @@ def distances(
     ndarray of shape (n_pairs,)
         The distances.
     """
+    found = np.zeros(len(pairs))
+    for spans in spans_of(left, right, pairs, warping, cancel, budget):
+        found[spans.part] = warping.along_spans(*spans[1:5])
+    return found
+
+
+def spans_of(
+    left: Series,
+    right: Series,
+    pairs: np.ndarray,
+    warping: ShapeDTW,
+    cancel: np.ndarray,
+    budget: int,
+) -> Iterator[Spans]:
+    """Best paths between descriptors, of some pairs after the other; parameters as `distances`."""
     import cupy
 
     from . import alignments, dtw
 
     each = _bytes_of_one(left, right, warping)
-    if each > budget:
-        return _one_by_one(left, right, pairs, warping, cancel)
     step = max(1, budget // each)
-    found = np.zeros(len(pairs))
     for start in range(0, len(pairs), step):
         if cancel[0]:
             break
         part = slice(start, start + step)
-        x, y, _ = in_order(left, right, pairs[part])
+        x, y, swapped = in_order(left, right, pairs[part])
+        if each > budget:
+            yield Spans(part, x, y, *_one_span(x, y, warping, cancel), swapped)
+            continue
         traced = alignments.trace(
             dtw.upload(warping.describe(x)),
             dtw.upload(warping.describe(y)),
@@ -68,30 +85,21 @@ def distances(
             cancel,
             budget=budget,
         )
-        found[part] = warping.along_spans(x, y, traced.first.get(), traced.stop.get())
-    return found
+        yield Spans(part, x, y, traced.first.get(), traced.stop.get(), swapped)
 
 
-def _one_by_one(
-    left: Series,
-    right: Series,
-    pairs: np.ndarray,
-    warping: ShapeDTW,
-    cancel: np.ndarray,
-) -> np.ndarray:
-    """The same of long series, one pair after the other in the memory of one path."""
+def _one_span(
+    x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a pair of long series, in the memory of one path."""
     from . import dtw, warping_path
 
-    found = np.zeros(len(pairs))
-    for place in range(len(pairs)):
-        if cancel[0]:
-            break
-        one = slice(place, place + 1)
-        x, y, _ = in_order(left, right, pairs[one])
-        p, q = (dtw.upload(warping.describe(side)) for side in (x, y))
-        path, _ = warping_path.path(p, q, warping.between_descriptors, cancel)
-        found[place] = warping.along(path, x.values[0], y.values[0])
-    return found
+    p, q = (dtw.upload(warping.describe(side)) for side in (x, y))
+    path, _ = warping_path.path(p, q, warping.between_descriptors, cancel)
+    first, stop = np.zeros((2, 1, x.n_timepoints), np.int32)
+    if not cancel[0]:
+        write_span(path, first[0], stop[0])
+    return first, stop
 
 
 def _bytes_of_one(left: Series, right: Series, warping: ShapeDTW) -> int:

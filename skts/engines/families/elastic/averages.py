@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series, read_only
 from ...core.verify import Check, Sample, check_value
-from .descriptors import derivative
+from .descriptors import Spans, derivative, write_span
 from .distances import Stepped, prepared
 from .dtw import DTWReduction
 from .warping import PLAIN, Warping, plain_distance, settled
@@ -158,11 +158,47 @@ class AlignmentSums(DTWReduction):
         first, stop : ndarray of shape (n_timepoints,), int32
             Zeros, that receive the first point of the series and the one after the last.
         """
-        path = self._matched(row, path)
-        rows = path[:, 0]
-        begins = np.flatnonzero(np.diff(rows, prepend=-1))
-        ends = np.append(begins[1:], len(path))[: begins.size] - 1
-        first[rows[begins]], stop[rows[begins]] = path[begins, 1], path[ends, 1] + 1
+        write_span(self._matched(row, path), first, stop)
+
+    @property
+    def own_pairs(self) -> np.ndarray:
+        """Each series with its average: pairs of `averages` and `series`."""
+        return np.column_stack([self.labels, np.arange(len(self.series))])
+
+    def along_descriptors(
+        self, found: Iterable[Spans]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Turn the paths between descriptors of `own_pairs` into those from averages to series.
+
+        Parameters
+        ----------
+        found : iterable of Spans
+            The paths, in the order in which two series are compared, whichever is the average.
+
+        Returns
+        -------
+        first, stop : ndarray of shape (n_series, n_timepoints), int32
+            The first point of the series that each point of the average is matched with, and the
+            one after the last.
+        costs : ndarray of shape (n_series,)
+            Accumulated costs of the points along the paths.
+        """
+        from ...host.paths import costs_along
+
+        first, stop = np.zeros((2, len(self.series), self.averages.n_timepoints), np.int32)
+        of_average, of_series = self.averages.lengths[self.labels], self.series.lengths
+        for spans in found:
+            for place, row in enumerate(range(len(self.series))[spans.part]):
+                n, m = of_average[row], of_series[row]
+                a, b = spans.first[place], spans.stop[place]
+                if spans.swapped[place]:
+                    # both rise: the points of the series whose spans hold a point of the average
+                    points = np.arange(n)
+                    a, b = (np.searchsorted(each[:m], points, side="right") for each in (b, a))
+                first[row, :n], stop[row, :n] = a[:n], b[:n]
+        own = self.averages.take(self.labels)
+        costs = costs_along(own, self.series, first, stop, squared=self.warping.squared)
+        return first, stop, costs
 
     def between_series(self, first: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Turn the paths of all series between what is `described` into those of the series.

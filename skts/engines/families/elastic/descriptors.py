@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...core.series import Series
 
-__all__ = ["derivative", "in_order", "windows_around"]
+__all__ = ["Spans", "derivative", "in_order", "windows_around", "write_span"]
+
+
+class Spans(NamedTuple):
+    """Best paths of some pairs, by the points that match.
+
+    Attributes
+    ----------
+    part : slice
+        Which pairs.
+    x, y : Series
+        The first and the second series of each, in the order of `in_order`.
+    first, stop : ndarray of shape (n_pairs, n_timepoints of `x` or more), int32
+        The first point of the second series that each point of the first is matched with, and the
+        one after the last.
+    swapped : ndarray of shape (n_pairs,), bool
+        As `in_order` returns it.
+    """
+
+    part: slice
+    x: Series
+    y: Series
+    first: np.ndarray
+    stop: np.ndarray
+    swapped: np.ndarray
+
+
+def write_span(path: np.ndarray, first: np.ndarray, stop: np.ndarray) -> None:
+    """Write which points of the second series a path matches with each point of the first.
+
+    Parameters
+    ----------
+    path : ndarray of shape (n_steps, 2), int64
+        Pairs of points, in order.
+    first, stop : ndarray of shape (n_timepoints,), int32
+        Receive the first point of the second series and the one after the last.
+    """
+    rows = path[:, 0]
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    ends = np.append(begins[1:], len(path))[: begins.size] - 1
+    first[rows[begins]], stop[rows[begins]] = path[begins, 1], path[ends, 1] + 1
 
 
 def derivative(series: Series) -> Series:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.elastic.averages import AlignmentSums, MatchedSums
-from ...families.elastic.distances import Stepped
+from ...families.elastic.distances import ShapeDTW, Stepped
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import lacks_distance
-from . import alignments, subgradients, uneven_alignments, warping_path
+from . import alignments, descriptors, subgradients, uneven_alignments, warping_path
 from .cells import cell_of
 
 __all__ = ["AlignmentTiles", "most_steps"]
@@ -32,8 +32,9 @@ class AlignmentTiles:
 
     def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
         """Say whether there is no policy for a distance."""
+        warping = reduction.warping
         try:
-            cell_of(reduction.warping)
+            cell_of(warping.between_descriptors if isinstance(warping, ShapeDTW) else warping)
         except LookupError:
             return lacks_distance("numba", reduction.warping)
         return reduction.lacks_path
@@ -44,6 +45,10 @@ class AlignmentTiles:
         """Bytes held for some series: paths, the sums of their cells, and pairs side by side."""
         n, m = (side.n_timepoints for side in reduction.sides)
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
+        if isinstance(reduction.warping, ShapeDTW):
+            shape = n, m, reduction.series.n_channels, reduction.warping, rows
+            held = descriptors.distances_bytes(*shape, most_steps(self.budget()))
+            return 0, held + sums + rows * (8 * n + 8 * reduction.series.n_channels * n + 64)
         copies = 16 * (reduction.series.n_channels * m + n)
         described = reduction.described_bytes(rows) if reduction.one_by_one else 0
         held, side_by_side = warping_path.path_bytes(n, m) + copies, _group_bytes(reduction)
@@ -58,6 +63,10 @@ class AlignmentTiles:
     ) -> MatchedSums:
         """Sums of the cells of a tile, and costs of its series."""
         work = reduction.part(tile)
+        if isinstance(warping := work.warping, ShapeDTW):
+            sides = work.averages, work.series, work.own_pairs
+            spans = descriptors.spans_of(*sides, warping, cancel, most_steps(self.budget()))
+            return work.summed(*work.along_descriptors(spans), cancel)
         if _group_bytes(reduction) > most_steps(self.budget()):
             return work.summed(*alignments.trace_one_by_one(work, cancel), cancel)
         if isinstance(reduction.warping, Stepped):

@@ -6,16 +6,25 @@ take too much memory. Descriptors are made of some pairs at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...core.series import Series
 from ...families.elastic.averages import AlignmentSums
-from ...families.elastic.descriptors import in_order
+from ...families.elastic.descriptors import Spans, in_order
 from ...families.elastic.distances import ShapeDTW
 from . import alignments, warping_path
 from .lanes import LANES
 
-__all__ = ["by_numpy_bytes", "distances", "distances_bytes", "distances_by_numpy", "seconds"]
+__all__ = [
+    "by_numpy_bytes",
+    "distances",
+    "distances_bytes",
+    "distances_by_numpy",
+    "seconds",
+    "spans_of",
+]
 
 #: Points of the descriptors that are held at a time, where that is more than a group of lanes.
 _POINTS = 2**18
@@ -53,14 +62,28 @@ def distances(
     ndarray of shape (n_pairs,)
         The distances.
     """
+    found = np.empty(len(pairs))
+    for spans in spans_of(left, right, pairs, warping, cancel, most_steps):
+        found[spans.part] = warping.along_spans(*spans[1:5])
+    return found
+
+
+def spans_of(
+    left: Series,
+    right: Series,
+    pairs: np.ndarray,
+    warping: ShapeDTW,
+    cancel: np.ndarray,
+    most_steps: int,
+) -> Iterator[Spans]:
+    """Best paths between descriptors, of some pairs after the other; parameters as `distances`."""
     n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
     side_by_side, step = _fits(n, m, channels, warping, most_steps)
-    found = np.empty(len(pairs))
     for start in range(0, len(pairs), step):
         if cancel[0]:
             break
         part = slice(start, start + step)
-        x, y, _ = in_order(left, right, pairs[part])
+        x, y, swapped = in_order(left, right, pairs[part])
         sides, labels = (warping.describe(x), warping.describe(y)), np.arange(len(x))
         between = warping.between_descriptors
         if side_by_side:
@@ -68,8 +91,7 @@ def distances(
         else:
             work = AlignmentSums(sides[1], sides[0], labels, np.ones(len(x)), between)
             first, stop, _ = alignments.trace_one_by_one(work, cancel)
-        found[part] = warping.along_spans(x, y, first, stop)
-    return found
+        yield Spans(part, x, y, first, stop, swapped)
 
 
 def _fits(n: int, m: int, channels: int, warping: ShapeDTW, most_steps: int) -> tuple[bool, int]:
