@@ -83,7 +83,10 @@ class Sample:
             points = self.series[0]
             return _lay(points[0] if len(points) == 1 else points, self.dtype, self.layout)
         if self.form == "list":
-            return [_lay(x[0] if len(x) == 1 else x, self.dtype, self.layout) for x in self.series]
+            # lists of lists are a list of series only where lengths differ
+            alike = self.layout == "nested" and len(set(self.lengths.tolist())) == 1
+            layout = "C" if alike else self.layout
+            return [_lay(x[0] if len(x) == 1 else x, self.dtype, layout) for x in self.series]
         if self.form == "padded":
             width = self.lengths.max()
             values = np.full((len(self), self.n_channels, width), np.nan)
