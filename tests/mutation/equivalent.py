@@ -295,7 +295,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
     ],
     _E + "families/profile/join.py": [
-        ("Join._add_hidden", "batch = max(1, 2**22 // self.shape[0])", ("1 -> 2",), TOGETHER),
+        (
+            "Join._add_hidden",
+            "batch = max(1, distances_at_a_time() // self.shape[0])",
+            ("1 -> 2",),
+            TOGETHER,
+        ),
     ],
     _E + "families/profile/spaced.py": [
         (
