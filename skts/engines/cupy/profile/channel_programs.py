@@ -18,8 +18,8 @@ PAIRED = {"float": 8, "double": 3}
 #: Channels, up to which so many warps share a multiprocessor without spilling what the loop needs.
 BLOCKS = {"float": ((4, 16), (8, 12)), "double": ((8, 12),)}
 LEAST_BLOCKS, MANY_BLOCKS = 8, {"float": ((32, 16),), "double": ()}
-#: Rows of a band, and of a run of ``walk_many_channels``. Runs of 8 are bounded less closely: of windows
-#: of noise one in 12 may then be near, of runs of 4 one in 100.
+#: Rows of a band, and of a run of ``walk_many_channels``. Runs of 8 are bounded less closely: of
+#: windows of noise one in 12 may then be near, of runs of 4 one in 100.
 HEIGHT, ROWS = 1024, 4
 
 
@@ -78,5 +78,11 @@ def kernels() -> dict[str, list[str]]:
         ]
         for dtype in ("float", "double")
     ]
-    others = ["largest_tops", "keep_pairs", "channel_distances", "settle_channels", "channel_equals"]
+    others = [
+        "largest_tops",
+        "keep_pairs",
+        "channel_distances",
+        "settle_channels",
+        "channel_equals",
+    ]
     return {"profile/channels.cu": [*walks, *others]}

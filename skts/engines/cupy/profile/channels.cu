@@ -463,6 +463,7 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
     const int left = first + diagonal;
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
     constexpr int Q = power_above((C + 31) / 32), PART = 32, AHEAD = 8;
+    static_assert(2 * R * Q <= PART, "squares and sums of a run find room where distances are staged");
 
     __shared__ double errors[C];
     __shared__ float rests[C];
