@@ -10,8 +10,8 @@ the whole profile. All ways must name the same pair.
 * tables 2 and 3: a random walk, and an ECG; windows of 128 and 1,024 points; on the CPU by one
   thread and by all. The thesis's seconds are in the row: MK on one core, and its own program on 12
   cores, on a Xeon Phi, and on an RTX 2080 Ti;
-* figure 1: speed-up and efficiency by threads of the CPU, on a quarter of the points, of which the
-  thesis has 400,000 here, too. It does not say which lengths its lines are of;
+* figure 1: speed-up and efficiency by threads of the CPU, on a quarter of the points, MK on an
+  eighth; the thesis has 400,000 here, too. It does not say which lengths its lines are of;
 * figure 2: the same by multiprocessors of the GPU. The driver gives a stream so many of them (a
   green context); on how many blocks really run is counted, and in the row.
 
@@ -45,6 +45,8 @@ WINDOWS = (128, 256, 512, 1024)
 #: Multiprocessors of figure 2, as far as there are so many; 0 for all.
 MULTIPROCESSORS = (8, 16, 32, 64, 96, 0)
 METHODS = ("profile", "MK")
+#: Of the points, one of so many in figure 1.
+PARTS_OF_POINTS = {"profile": 4, "MK": 8}
 REAL = Path(os.environ.get("SKTS_DATA", "")) / "long" / "mitbih100_mlii.npz"
 NAMES = {"walk": "random walk", "ecg": "ECG, MIT-BIH 100" if REAL.exists() else "ECG"}
 DATA = {
@@ -168,7 +170,8 @@ class Bench:
             for method in METHODS:
                 one = None
                 for count in threads():
-                    row = self.row("figure 1", name, window, self.options.n // 4, method, count)
+                    n = self.options.n // PARTS_OF_POINTS[method]
+                    row = self.row("figure 1", name, window, n, method, count)
                     row["thesis's points"] = 400_000
                     if "seconds" not in row:
                         yield row
