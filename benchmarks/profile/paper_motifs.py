@@ -222,8 +222,9 @@ def main():
     parser.add_argument("--n", type=int, default=400_000, help="points of the tables")
     parser.add_argument("--series", nargs="+", choices=TABLE, default=list(TABLE))
     parser.add_argument("--windows", nargs="+", type=int, default=list(WINDOWS))
-    parser.add_argument("--patience", type=float, default=600)
+    parser.add_argument("--patience", type=float, help="seconds of a run: 600, on a GPU 20")
     options = parse(parser, OUTPUTS)
+    options.patience = options.patience or {"numba": 600, "cupy": 20}[options.engine]
     bench = Bench(options)
     rows = (row for part in options.parts for row in PARTS[part](bench))
     keep("Motifs (Kraeva): tables 2 and 3, figures 1 and 2", rows, options, said=SAID)
