@@ -209,7 +209,9 @@ def main():
     parser.add_argument(
         "--output-folder", type=Path, default=_records.RESULTS, help="of parts at once"
     )
+    parser.add_argument("--commit", help="what to record where there is no git")
     options, others = parser.parse_known_args()
+    others += ["--commit", options.commit] if options.commit else []
     options.papers = options.papers or list(PAPERS)
     if unknown := set(options.papers) - set(PAPERS):
         parser.error(f"no such paper: {', '.join(unknown)}")
