@@ -686,7 +686,7 @@ SECTIONS = {
             Source("rand-indexes-kshape", lambda: _rand_differences("random")),
         ),
         Target(
-            'the same, init="plusplus"',
+            "the same, init 'plusplus'",
             "",
             None,
             0.0,
