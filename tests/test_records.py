@@ -244,3 +244,18 @@ def test_times_of_peers_on_a_gpu_are_drawn_against_sizes(page):
     assert profiles[page.KERNEL] == [(1000, 0.5), (2000, 2.0)]
     assert kernels["skts"] == [(100, pytest.approx(2e-6)), (1000, pytest.approx(2e-4))]
     assert kernels["cuDTW++"] == [(100, pytest.approx(2.5e-6)), (1000, pytest.approx(5e-4))]
+
+
+def test_benchmarks_of_the_whole_life_import_nothing_of_a_version(module):
+    """They run at commits that lack what they call; each has sizes, and asv knows them."""
+    source = (ROOT / "benchmarks" / "life.py").read_text()
+    top = source[source.index("import contextlib") : source.index("ENGINES")]
+    assert "skts" not in top and "benchmarks" not in top
+    life = module("benchmarks.life")
+    known = json.loads((ROOT / "benchmarks" / "history" / "benchmarks.json").read_text())
+    for suite in life.SUITES:
+        with pytest.raises(NotImplementedError):
+            suite().setup("no such engine", suite.params[1][-1])
+        for name in life.names_of(suite):
+            about = known[f"life.{suite.__name__}.{name}"]
+            assert about["params"] == [[repr(value) for value in each] for each in suite.params]
