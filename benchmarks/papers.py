@@ -46,8 +46,8 @@ def _shapelet_sets():
     beside = ["ChlorineConcentration", "Lightning2", "Beef", "Symbols", "FaceFour", "Plane"]
     rest = "ItalyPowerDemand SonyAIBORobotSurface1 MoteStrain ECGFiveDays CBF GunPoint ECG200 "
     rest += "DiatomSizeReduction Coffee ArrowHead Cricket BirdSong"
-    sets = [*alone, " ".join(beside[:3]), " ".join(beside[3:]), rest]
-    return [Part(f"--parts table --sets {names}") for names in sets]
+    sets = [*alone, " ".join(beside[:3]), " ".join(beside[3:]), rest, "HapticsWhole"]
+    return [Part(f"--parts table --limit 400 --sets {names}") for names in sets]
 
 
 #: Scripts of a paper, and their parts on the CPU when they are done at once.
