@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import json
 import re
 import shutil
@@ -259,3 +260,31 @@ def test_benchmarks_of_the_whole_life_import_nothing_of_a_version(module):
         for name in life.names_of(suite):
             about = known[f"life.{suite.__name__}.{name}"]
             assert about["params"] == [[repr(value) for value in each] for each in suite.params]
+
+
+def test_each_paper_is_one_command(module):
+    """Its scripts have a record for each engine, and parts that are done at once are theirs."""
+    papers = module("benchmarks.papers")
+    assert len(papers.PAPERS) == 5
+    outputs = [
+        found for engine in ("numba", "cupy") for found in papers.scripts(papers.PAPERS, engine)
+    ]
+    assert len({output for _, output in outputs}) == len(outputs) > 15
+    for scripts in papers.PAPERS.values():
+        for name, parts in scripts.items():
+            known = module(name).PARTS
+            for part in parts:
+                words = part.arguments.split()
+                named = words[words.index("--parts") + 1 :] if "--parts" in words else []
+                named = list(itertools.takewhile(lambda word: not word.startswith("--"), named))
+                assert set(named) <= set(known), part
+
+
+def test_parts_of_a_paper_become_one_record(module, monkeypatch):
+    papers, records = module("benchmarks.papers"), module("benchmarks._records")
+    monkeypatch.setattr(records, "_script", lambda: "benchmarks.papers")
+    facts = {"versions": {"numpy": "2"}, "device": "1 of 2 cores", "commit": "c", "command": "a"}
+    parts = [facts | {"rows": [{"part": "table 1"}]}, facts | {"rows": [{"part": "figure 2"}]}]
+    made = papers.merged(parts, [0, 1])
+    assert [row["part"] for row in made["rows"]] == ["table 1", "figure 2"]
+    assert made["commit"] == "c" and "1 of 2" not in made["device"]

@@ -289,6 +289,12 @@ def _kernel_rate(record):
     return None
 
 
+def as_caption(record):
+    """Where and when what is drawn was measured, and by which command."""
+    where = f"{record['device']}, {str(record['date'])[:10]}, commit {record['commit']}"
+    return f"{show(where)}: {literal(record['command'])}"
+
+
 def page(paths):
     """The whole page as text: groups in order, in each the newest record first."""
     records = {path.stem: read_record(path) for path in paths}
@@ -306,8 +312,8 @@ def page(paths):
                 "In the drawings the broken line is what the kernel of skts alone would take, at "
                 "the rate at which it was recorded."
             )
-            drawings = [as_drawing(*item) for item in gpu_curves(found[0], rate).items()]
-            sections += map(as_raw, drawings)
+            for curve in gpu_curves(found[0], rate).items():
+                sections += [as_raw(as_drawing(*curve)), as_caption(found[0])]
         if group == "peers":
             sections.append(
                 "The fastest of the packages on one thread, and how many times as long as skts it "
@@ -316,8 +322,10 @@ def page(paths):
                 "that no method saves, at the rate of a matrix product on the same machine."
             )
             chart = as_chart(sorted(found, key=lambda record: record["name"]))
-            drawings = [as_drawing(*item) for item in sorted(curves(found).items())]
-            sections += map(as_raw, (chart, *drawings))
+            sections.append(as_raw(chart))
+            for record in found:
+                for curve in sorted(curves([record]).items()):
+                    sections += [as_raw(as_drawing(*curve)), as_caption(record)]
         sections += map(as_rst, found)
     return "\n\n".join(sections) or "No run has been recorded yet."
 
