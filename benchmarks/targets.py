@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from benchmarks._records import RESULTS, unchanged
+from benchmarks._records import RESULTS, device_of, unchanged
 from benchmarks.headlines import FIGURES
 
 #: Units in which less is better.
@@ -1124,7 +1124,7 @@ def lines(section):
         found = record(target.source.name)
         where = {
             "record": target.source.name,
-            "device": found["device"],
+            "device": device_of(found),
             "day": found["date"][:10],
             "commit": found["commit"],
             "code": "as it is now" if unchanged(found) else "has changed since",

@@ -164,6 +164,7 @@ def test_a_work_that_got_slower_or_different_is_a_failure(module):
 def test_every_target_has_a_figure_of_a_record_or_a_reason(page, module):
     """The page of figures to reach: each line is there, and says where its figure is from."""
     targets, shown = module("benchmarks.targets"), module("benchmark_targets").page()
+    device_of = module("benchmarks._records").device_of
     lines = [
         (target, section) for section in targets.SECTIONS for target in targets.SECTIONS[section]
     ]
@@ -176,7 +177,7 @@ def test_every_target_has_a_figure_of_a_record_or_a_reason(page, module):
             found = targets.record(target.source.name)
             assert page.show(targets.shown(target.figure)) in shown
             assert found["command"] in shown
-            assert f"{page.show(found['device'])}, {found['date'][:10]}, commit" in shown
+            assert f"{page.show(device_of(found))}, {found['date'][:10]}, commit" in shown
 
 
 def test_figures_of_targets_are_those_of_the_records(module):

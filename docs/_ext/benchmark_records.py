@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-from benchmarks._records import unchanged
+from benchmarks._records import device_of, unchanged
 from benchmarks.headlines import figure, read, rows_of
 
 FIELDS = ("name", "device", "versions", "commit", "date", "command", "rows")
@@ -124,7 +124,7 @@ def as_rst(record):
         name,
         "~" * len(name),
         "",
-        f":Device: {show(record['device'])}",
+        f":Device: {show(device_of(record))}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
         f":Code: {'as it is now' if unchanged(record) else 'has changed since'}",
@@ -291,7 +291,7 @@ def _kernel_rate(record):
 
 def as_caption(record):
     """Where and when what is drawn was measured, and by which command."""
-    where = f"{record['device']}, {str(record['date'])[:10]}, commit {record['commit']}"
+    where = f"{device_of(record)}, {str(record['date'])[:10]}, commit {record['commit']}"
     return f"{show(where)}: {literal(record['command'])}"
 
 
