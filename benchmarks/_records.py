@@ -104,6 +104,14 @@ def record(name, *, device, versions, rows, commit=None, **more):
     }
 
 
+def device_of(found):
+    """The device of a record; the processor's name where it says no more than that it was one."""
+    known = found.get("machine", {})
+    if found["device"] != "CPU" or not known.get("cpu"):
+        return found["device"]
+    return f"{known['cpu']}, {known['cores']} cores"
+
+
 def write(path, content):
     """Write a record as JSON."""
     path = Path(path)
