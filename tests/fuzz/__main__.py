@@ -211,7 +211,7 @@ class Run:
         listener.join(timeout=1)
         if stopped and code != 0 and not hung:
             self._take({"name": pick_name(options, number), "number": number, "unfinished": True})
-        if code == 0 or stopped and not hung or self.until == 0.0:
+        if code == 0 or (stopped and not hung) or self.until == 0.0:
             return last + 1
         if code != LOST:
             name = pick_name(options, number)

@@ -148,7 +148,8 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
         ):
             if option in ("verbose", "devices", "verify", "single", "blocks") and len(values) > 1:
-                seldom = option in ("verbose", "devices")
+                # plain code that checks takes as long as some twenty cases
+                seldom = option in ("verbose", "devices", "verify")
                 weights = (20 if seldom else 3, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:

@@ -7,12 +7,10 @@ import json
 import os
 import platform
 import shlex
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_up", "record_of", "write"]
 
-ROOT = Path(__file__).parents[2]
 #: Packages whose versions are noted, those that are installed.
 PACKAGES = ("skts", "numpy", "scipy", "numba", "scikit-learn", "joblib")
+CUPY = (*(f"cupy-cuda{number}x" for number in (12, 13, 14)), "cupy")
 
 
 def write(
@@ -49,8 +47,10 @@ def write(
     unfinished : list of str
         Cases in which the time was up.
     """
+    from benchmarks import _records
     from skts.engines import find_engine
 
+    words = [Path(word).name if os.path.isabs(word) else word for word in sys.argv[1:]]
     cases: dict[str, dict[str, int]] = {}
     for (name, engine), count in sorted(total.computed.items()):
         cases.setdefault(name, {})[engine] = count
@@ -62,17 +62,21 @@ def write(
         "jobs": options.jobs,
         "seconds": round(seconds, 1),
         "date": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-        "commit": options.commit or _commit(),
-        "command": shlex.join(
-            ["python", "-m", "tests.fuzz", *(_short(word) for word in sys.argv[1:])]
-        ),
+        "commit": options.commit or _records.revision(),
+        # after a change in any folder the record says that it is older
+        "sources": {
+            f"skts/{folder.name}": _records.digest(folder)
+            for folder in sorted((_records.ROOT / "skts").glob("*/"))
+            if folder.name != "__pycache__"
+        },
+        "command": shlex.join(["python", "-m", "tests.fuzz", *words]),
         "device": find_engine(options.engine).details(),
         "machine": {
-            "cpu": _processor(),
+            "cpu": _records.cpu(),
             "cores": os.cpu_count(),
             "platform": platform.platform(),
         },
-        "versions": _versions(),
+        "versions": _records.versions(*PACKAGES, *CUPY),
         "worker seconds": {name: round(value, 1) for name, value in total.seconds.items()},
         "ways": dict(sorted(total.ways.items())),
         "cases": cases,
@@ -80,44 +84,6 @@ def write(
         "unfinished": unfinished,
     }
     options.json.write_text(json.dumps(run, indent=1) + "\n")
-
-
-def _short(word: str) -> str:
-    """A word of the command line without the folders of this machine."""
-    return Path(word).name if os.path.isabs(word) else word
-
-
-def _commit() -> str | None:
-    """The commit of the working tree, with "+changes" when files differ; None outside of git."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(ROOT), *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    try:
-        changed = git("status", "--porcelain", "--", "skts", "tests/fuzz")
-        return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changed else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in (*PACKAGES, *(f"cupy-cuda{number}x" for number in (12, 13, 14)), "cupy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -141,13 +107,17 @@ def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
         }
     )
     largest = max(runs, key=lambda run: len(run["versions"]))
+    commit = largest["commit"]
+    if any(run["commit"] != commit for run in runs):
+        raise ValueError("These runs are of several commits: a record is of one.")
     kept = ("seed", "first", "engine", "against", "jobs", "seconds", "date", "command")
     return {
         "name": "cases of the fuzzer by function and engine",
         "device": "; ".join(dict.fromkeys(str(run["device"]) for run in runs)),
         "machine": largest["machine"],
         "versions": largest["versions"],
-        "commit": "; ".join(dict.fromkeys(str(run["commit"]) for run in runs)),
+        "commit": commit,
+        "sources": largest["sources"],
         "date": max(run["date"] for run in runs),
         "command": "; ".join(run["command"] for run in runs),
         "runs": [{key: run[key] for key in kept} for run in runs],
