@@ -67,6 +67,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
+#: Seconds that a worker may take to write its counts.
+SAVING = 10.0
+
+
 class Run:
     """A run of the fuzzer: its workers, what they found, what they reached."""
 
@@ -205,7 +209,7 @@ class Run:
                 elif time.time() > end and not hung and (number >= self.least or stopped):
                     # asked first, as it has counts to save; then ended
                     process.send_signal(signal.SIGKILL if stopped else signal.SIGTERM)
-                    stopped, end = True, end + options.grace
+                    stopped, end = True, time.time() + SAVING
             number, began, limit, self.done[name] = STATUS.unpack_from(status, 0)
         code = process.wait()
         listener.join(timeout=1)
@@ -269,8 +273,10 @@ class Run:
                 say(_as_test(event, self.options))
                 return
             if event.get("unfinished"):
-                self.unfinished.append(f"{event['name']} --case {event['number']}")
-                say(f"the time was up in --function {self.unfinished[-1]}")
+                case = f"{event['name']} --case {event['number']}"
+                if case not in self.unfinished:
+                    self.unfinished.append(case)
+                    say(f"the time was up in --function {case}")
                 return
             self.kinds[f"{event['name']} {event['kind']}"] += 1
             if event.get("report"):
