@@ -74,7 +74,7 @@ def unchanged(record):
     """Whether the code that a record measured is as it was; not known of the oldest records."""
     found = record.get("sources", {})
     return bool(found) and all(
-        (ROOT / name).is_dir() and digest(ROOT / name) == digest for name, digest in found.items()
+        (ROOT / name).is_dir() and digest(ROOT / name) == known for name, known in found.items()
     )
 
 
