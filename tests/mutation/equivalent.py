@@ -981,12 +981,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3 #1", "> -> >= #1"),
             "no two candidates have one place, and the beginning of a key is less than the key",
         ),
-        (
-            "ShapeletSearch.measure",
-            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
-            ("0 -> 1",),
-            "a gain of 0 is never more than is asked for: that is 0 with an infinite gap, or more",
-        ),
     ],
     _E + "families/elastic/rotation.py": [
         (
