@@ -18,6 +18,9 @@ __all__ = ["STATUS", "work"]
 STATUS = struct.Struct("qddq")
 #: Seconds that a case may take; the first ones of a function, which compile, may take more.
 PATIENCE, COMPILING = 60.0, 600.0
+#: Where two engines are compared, the oracle judges one case of so many: what the other engine finds
+#: it judges in runs of that alone.
+JUDGED = 4
 #: Failures of one kind that are cut down and reported in full.
 REPORTED = 2
 #: Seconds between two notes of what was reached, which a crash may lose; and how many times as long
@@ -88,7 +91,8 @@ def work(order: dict[str, Any]) -> int:
                 return 0
             if "backend" in case.setting:  # processes that start, and compile
                 STATUS.pack_into(status, 0, number, time.time(), COMPILING, done)
-            failure = find_failure(case, order["engine"], order["against"])
+            judged = number // order["step"] % JUDGED == 0
+            failure = find_failure(case, order["engine"], order["against"], judged=judged)
             coverage.note(name, labels, time.monotonic() - start)
             if failure is None:
                 return 0
