@@ -331,12 +331,13 @@ def test_runs_add_up(tmp_path, capsys):
         main(["--sum", *map(str, paths), "--record", str(record)])
 
 
+@pytest.mark.slow
 def test_a_run_ends_by_the_clock(tmp_path):
     """A case that goes on is stopped, named, and no failure; what was counted is kept."""
     hanging = DISTURBANCE.replace("os.abort", "(lambda: time.sleep(100))")
     (tmp_path / "sitecustomize.py").write_text(hanging)
     counts = tmp_path / "counts.json"
-    options = "--function lb_keogh --seed 5 --seconds 4 --grace 0.5 --progress 2 --quiet"
+    options = "--function lb_keogh --seed 5 --seconds 30 --grace 0.5 --progress 5 --quiet"
     done = fuzz(*options.split(" "), "--json", counts, "--found", tmp_path, path=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     kept = json.loads(counts.read_text())
