@@ -18,8 +18,7 @@ __all__ = ["STATUS", "work"]
 STATUS = struct.Struct("qddq")
 #: Seconds that a case may take; the first ones of a function, which compile, may take more.
 PATIENCE, COMPILING = 60.0, 600.0
-#: Where two engines are compared, the oracle judges one case of so many: in runs of the other engine
-#: alone it judges all.
+#: Where two engines are compared, the oracle judges one case of so many; where one runs, all.
 JUDGED = 4
 #: Failures of one kind that are cut down and reported in full.
 REPORTED = 2
