@@ -481,7 +481,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "_open_gain",
             "for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):",
             ("- -> +",),
-            "the cuts before and behind the run once more: they count by themselves, and gain as much",
+            "the cuts before and behind the run once more: they count by themselves, for as much",
         ),
         ("make_scratch", "np.empty(4 * n + 64, np.int64), np.empty(n + 1),", ("4 -> 5",), UNREAD),
         (
