@@ -477,6 +477,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/order_lines.py": [
+        (
+            "_open_gain",
+            "for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):",
+            ("- -> +",),
+            "the cuts before and behind the run once more: they count by themselves, for as much",
+        ),
         ("make_scratch", "np.empty(4 * n + 64, np.int64), np.empty(n + 1),", ("4 -> 5",), UNREAD),
         (
             "_order",
@@ -517,6 +523,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "cheapest_shape.price",
+            "return strips * lanes * steps(group, columns) * (columns + 3 + 8 / group) * slower",
+            ("* -> / #3",),
+            PRICES,
+        ),
         (
             "",
             "PIECES = 4",
@@ -763,7 +775,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "_cost",
             "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",
-            ("0 -> 1",),
+            ("0 -> 1", "- -> +"),
             PRICES,
         ),
         (
@@ -980,12 +992,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
             ("2 -> 3 #1", "> -> >= #1"),
             "no two candidates have one place, and the beginning of a key is less than the key",
-        ),
-        (
-            "ShapeletSearch.measure",
-            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
-            ("0 -> 1",),
-            "a gain of 0 is never more than is asked for: that is 0 with an infinite gap, or more",
         ),
     ],
     _E + "families/elastic/rotation.py": [
