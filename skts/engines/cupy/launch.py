@@ -298,8 +298,9 @@ def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
 def _packing(members: Sequence[Parameter]) -> struct.Struct:
     """How members lie in a structure of C++: each at a multiple of its size, the end too."""
     letters = ["P" if member.pointer else PACKED[member.type] for member in members]
-    # no number of the widest, which only aligns the end
-    return struct.Struct("@" + "".join(letters) + "".join(f"0{one}" for one in sorted(set(letters))))
+    # none of a type at the end only moves the end
+    ends = [f"0{letter}" for letter in sorted(set(letters))]
+    return struct.Struct("@" + "".join(letters + ends))
 
 
 def _kind(value: Any) -> str:

@@ -140,6 +140,7 @@ class WarpedRotation:
             self.excluded[inside] = excluded[inside]
         self.left_out = cp.asarray(self.excluded)
         self.bound, self.scale, self.warping = bound, scale, warping
+        self.cell = cell_of(warping)
         self.banded = warping.binds(max(most_points))
         self.widest = widest
         self.budget, self.cancel = budget, cancel
@@ -267,12 +268,9 @@ class WarpedRotation:
     ) -> cp.ndarray:
         """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
         rows, cols = self.rows[0], self.cols[0]
-        cell = cell_of(self.warping)
-        kernel = choose_turns(rows.shape[1], self.n, self.m, width, n_items, cell)
+        kernel = choose_turns(rows.shape[1], self.n, self.m, width, n_items, self.cell)
         out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
-        stride = dtw.edge_length(self.n)
-        edges = cp.zeros(groups * stride if kernel.strips else 1, np.float32)
         load_kernel("elastic/turns.cu", kernel.name)(
             groups * kernel.group // THREADS,
             THREADS,
@@ -286,8 +284,7 @@ class WarpedRotation:
             items=items,
             n_items=n_items,
             G=kernel.group,
-            edges=edges,
-            edge_stride=stride,
+            **dtw.edges_of(kernel, groups, self.n, np.float32),
             least=least,
             out=out,
             cell=NO_PARAMETERS,
