@@ -328,7 +328,7 @@ def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Shapele
     together = min(
         WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 4 // of_lengths(1)
     )
-    together = int(np.clip(together, 1, min(TOGETHER, many)))
+    together = min(max(together, 1), TOGETHER, many)
     total = of_a_length() * many * reduction.series.n_channels
     part = budget // 8
     listed = min(total, max(of_a_length(), min(LISTED, part // LIST_BYTES)))
