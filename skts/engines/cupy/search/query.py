@@ -144,7 +144,8 @@ class Query:
             where = np.concatenate([self.near, positions[few]])
             value = np.concatenate([self.near_values, values[few]])
             order = np.lexsort((where, value))
-            line = np.column_stack([np.zeros(where.size, np.int64), where])
+            line = np.zeros((where.size, 2), np.int64)
+            line[:, 1] = where
             taken = greedy(line, order, self.exclusion, self.need)
             if taken.size == self.need or count >= values.size:
                 break

@@ -185,9 +185,12 @@ def search(
         part = fetch()
         while part and not cancel[0]:
             first = part[0].first
-            coming = pool.submit(fetch) if first + room.windows < tile.shape[1] else None
+            more = first + room.windows < tile.shape[1]
+            # points that are on the device already need no thread
+            copied = any(one.ready is not None for one in part)
+            coming = pool.submit(fetch) if more and copied else None
             for one in part:
-                cp.cuda.get_current_stream().wait_event(one.ready)
+                one.wait()
             for (length, rescaling), members in groups.items():
                 count = min(room.windows, tile.shape[1] - first)
                 count = min(count, n_points - first - length + 1)
@@ -200,8 +203,8 @@ def search(
                     if not cancel[0]:
                         search_part(windows, query, reduction, first, room, cancel)
             for one in part:
-                one.used.record()
-            part = [] if coming is None else coming.result()
+                one.release()
+            part = coming.result() if coming is not None else fetch() if more else []
     return [
         TileMatches(
             np.concatenate([np.empty(0, np.int64), *query.positions]),
