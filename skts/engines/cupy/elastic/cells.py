@@ -86,7 +86,7 @@ class Policy:
         """Name the class for points of a type."""
         return self.name.replace("<T", f"<{type}")
 
-    def arguments(self, type: str) -> np.ndarray:
+    def arguments(self, type: str) -> np.ndarray | np.void:
         """Return the argument `cell` of a kernel, where no member is a table."""
         if not self.numbers:
             return NO_PARAMETERS
