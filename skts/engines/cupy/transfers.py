@@ -86,8 +86,7 @@ def as_in(module: ModuleType, array: Near) -> Near:
     """Bring an array to where another is."""
     if module is np:
         return array if isinstance(array, np.ndarray) else bring(array)
-    there: cp.ndarray = cp.asarray(array)
-    return there
+    return send_one(array) if isinstance(array, np.ndarray) else array
 
 
 def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type) -> cp.ndarray:
