@@ -10,7 +10,7 @@ import numpy as np
 from ...core.constants import ELASTIC_THREADS as THREADS
 from ...families.elastic.averages import MatchedSums
 from ...families.elastic.warping import Warping
-from ..loading import load_kernel
+from ..loading import load_kernel, multiprocessors
 from ..transfers import send
 from .alignment_programs import ADD_MATCHED, TRACE, WALK_BACK, path_words
 from .cells import any_cell
@@ -66,8 +66,7 @@ def trace(
     (n_series, n_channels, m), n = series.shape, averages.shape[2]
     words = path_words(m)
     at_a_time = min(n_series, max(1, budget // (8 * n * words)))
-    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    blocks = min(-(-at_a_time * 32 // THREADS), multiprocessors * WARPS * 32 // THREADS)
+    blocks = min(-(-at_a_time * 32 // THREADS), multiprocessors() * WARPS * 32 // THREADS)
     steps = cp.empty(at_a_time * n * words, np.uint64)
     edges = cp.empty(blocks * (THREADS // 32) * m)
     # nothing is matched by pairs that an interrupt leaves out

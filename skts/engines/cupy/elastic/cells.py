@@ -31,7 +31,7 @@ __all__ = [
 ANY_CELL = "AnyWarping"
 _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
 #: The argument `cell` of a kernel whose policy has no parameters: in C++ it has one byte.
-NO_PARAMETERS = np.zeros(1, [("nothing", np.uint8)])
+NO_PARAMETERS = np.void(1)
 #: How far from the diagonal, beyond the longest series, kernels look up weights: lanes before their
 #: first row, and the columns of a widest strip.
 WEIGHTS_MARGIN = 2304
@@ -86,7 +86,7 @@ class Policy:
         """Name the class for points of a type."""
         return self.name.replace("<T", f"<{type}")
 
-    def arguments(self, type: str) -> np.ndarray:
+    def arguments(self, type: str) -> np.ndarray | np.void:
         """Return the argument `cell` of a kernel, where no member is a table."""
         if not self.numbers:
             return NO_PARAMETERS

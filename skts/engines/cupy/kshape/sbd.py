@@ -9,7 +9,7 @@ import cupy as cp
 import numpy as np
 
 from ...families.kshape.shapes import Shapes
-from ..loading import blocks_for, load_kernel
+from ..loading import blocks_for, load_kernel, multiprocessors
 from .programs import Transform, choose_transform
 
 __all__ = ["DeviceShapes", "Spectra", "distances", "nearest", "spectra", "upload"]
@@ -155,7 +155,7 @@ def distances(
         return found, shifts
     blocks = -(-n_pairs // transform.batch)
     # few series: the centres go to several blocks
-    enough = 4 * cp.cuda.Device().attributes["MultiProcessorCount"]
+    enough = 4 * multiprocessors()
     groups = min(n_centers, max(1, -(-enough // blocks)))
     per_block = -(-n_centers // groups)
     kernel = load_kernel(transform.file, transform.names[1], transform.shared_bytes)
