@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import cupy as cp
@@ -88,7 +89,33 @@ class Kernel:
         TypeError
             If an argument is missing, unknown, or does not fit its parameter.
         """
-        given, converters = tuple(arguments), self.by_place
+        self.function(
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            self._converted(tuple(arguments), named),
+            shared_mem=shared_mem,
+        )
+
+    def ready(
+        self,
+        grid: tuple[int, ...] | int,
+        block: tuple[int, ...] | int,
+        *,
+        shared_mem: int = 0,
+        **named: Any,
+    ) -> Callable[[], None]:
+        """Return a launch whose arguments are checked and converted now, once for all its calls."""
+        return partial(
+            self.function,
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            self._converted((), named),
+            shared_mem=shared_mem,
+        )
+
+    def _converted(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments as the function takes them."""
+        converters = self.by_place
         if named:
             converters = self.by_name
             rest = self.names[len(given) :]
@@ -97,12 +124,7 @@ class Kernel:
             given += tuple(map(named.__getitem__, rest))
         elif len(given) != len(self.names):
             self._refuse(given, named)
-        self.function(
-            (grid,) if isinstance(grid, int) else grid,
-            (block,) if isinstance(block, int) else block,
-            tuple([convert(value) for convert, value in zip(converters, given, strict=True)]),
-            shared_mem=shared_mem,
-        )
+        return tuple([convert(value) for convert, value in zip(converters, given, strict=True)])
 
     def _refuse(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Say which arguments are missing or unknown."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import cupy as cp
 import numpy as np
 
+from ...families.kshape.distances import Assignment
 from ...families.kshape.shapes import Shapes
 from ..loading import blocks_for, load_kernel
+from ..transfers import LARGE, bring, read_number, to_host
 from .programs import Transform, choose_transform
 
-__all__ = ["DeviceShapes", "Spectra", "distances", "nearest", "spectra", "upload"]
+__all__ = [
+    "DeviceAssignment",
+    "DeviceShapes",
+    "Spectra",
+    "distances",
+    "nearest",
+    "spectra",
+    "upload",
+]
 
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
@@ -180,13 +190,52 @@ def distances(
     return found, shifts
 
 
-def nearest(
-    found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+class DeviceAssignment(NamedTuple):
+    """The centre of each series, on the device, as in `Assignment`.
+
+    Attributes
+    ----------
+    packed : cupy.ndarray of uint8
+        The memory of all the others, which comes to the host in one transfer.
+    labels, shifts : cupy.ndarray of int32
+        Centres and shifts.
+    distances : cupy.ndarray of float64
+        Distances.
+    n_unclear : cupy.ndarray of int32
+        How many shifts are `UNCLEAR`, one number.
+    """
+
+    packed: cp.ndarray
+    labels: cp.ndarray
+    shifts: cp.ndarray
+    distances: cp.ndarray
+    n_unclear: cp.ndarray
+
+    @classmethod
+    def empty(cls, n_series: int) -> Self:
+        """Return memory for so many series; none is unclear yet."""
+        packed = cp.empty(16 * n_series + 8, np.uint8)
+        distances = packed[: 8 * n_series].view(np.float64)
+        labels, shifts = packed[8 * n_series : -8].view(np.int32).reshape(2, n_series)
+        packed[-8:].fill(0)
+        return cls(packed, labels, shifts, distances, packed[-8:-4].view(np.int32))
+
+    def bring(self) -> tuple[Assignment, int]:
+        """Bring all to the host; labels and shifts stay with the user."""
+        n = self.labels.size
+        if self.packed.nbytes < LARGE:
+            packed = bring(self.packed)
+            labels, shifts = packed[8 * n : -8].view(np.int32).reshape(2, n).copy()
+            distances = packed[: 8 * n].view(np.float64)
+            return Assignment(labels, shifts, distances), int(packed[-8:-4].view(np.int32)[0])
+        found = Assignment(bring(self.labels), bring(self.shifts), to_host(self.distances))
+        return found, read_number(self.n_unclear)
+
+
+def nearest(found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray) -> DeviceAssignment:
     """Label, shift and distance of each series; the shift is `UNCLEAR` where either is."""
     n_series, n_centers = found.shape
-    labels, label_shifts = (cp.empty(n_series, np.int32) for _ in range(2))
-    label_distances = cp.empty(n_series)
+    made = DeviceAssignment.empty(n_series)
     load_kernel("kshape/labels.cu", "nearest")(
         blocks_for(n_series, THREADS),
         THREADS,
@@ -195,8 +244,9 @@ def nearest(
         doubts=doubts,
         n_series=n_series,
         n_centers=n_centers,
-        labels=labels,
-        label_shifts=label_shifts,
-        label_distances=label_distances,
+        labels=made.labels,
+        label_shifts=made.shifts,
+        label_distances=made.distances,
+        n_unclear=made.n_unclear,
     )
-    return labels, label_shifts, label_distances
+    return made
