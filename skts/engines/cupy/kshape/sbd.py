@@ -12,14 +12,16 @@ from ...families.kshape.distances import Assignment
 from ...families.kshape.shapes import Shapes
 from ..loading import blocks_for, load_kernel
 from ..transfers import LARGE, bring, read_number, to_host
-from .programs import Transform, choose_transform
+from .programs import SHORT, SHORT_CAPABILITY, Transform, choose_transform, short_kernel
 
 __all__ = [
     "DeviceAssignment",
     "DeviceShapes",
     "Spectra",
     "distances",
+    "is_short",
     "nearest",
+    "short_distances",
     "spectra",
     "upload",
 ]
@@ -27,6 +29,8 @@ __all__ = [
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
 FFT_BATCH = 64
+#: Short series: those of a block at a time, centres of a block, and how often a block takes series.
+SHORT_SERIES, SHORT_CENTERS, SHORT_ROUNDS = 64, 8, 8
 
 
 class DeviceShapes(NamedTuple):
@@ -165,7 +169,7 @@ def distances(
         return found, shifts
     blocks = -(-n_pairs // transform.batch)
     # few series: the centres go to several blocks
-    enough = 4 * cp.cuda.Device().attributes["MultiProcessorCount"]
+    enough = 4 * _multiprocessors()
     groups = min(n_centers, max(1, -(-enough // blocks)))
     per_block = -(-n_centers // groups)
     kernel = load_kernel(transform.file, transform.names[1], transform.shared_bytes)
@@ -188,6 +192,44 @@ def distances(
         shared_mem=transform.shared_bytes,
     )
     return found, shifts
+
+
+def is_short(shapes: Shapes) -> bool:
+    """Whether this device compares series by `short_distances`, without their spectra."""
+    if shapes.n_channels > 1 or shapes.n_timepoints > SHORT:
+        return False
+    return int(cp.cuda.Device().compute_capability) >= SHORT_CAPABILITY
+
+
+def short_distances(
+    series: DeviceShapes, centers: DeviceShapes, doubts: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Distances and shifts of short series and centres, as `distances` finds them."""
+    (n_series, _, length), n_centers = series.values.shape, centers.norms.size
+    found = cp.empty((n_series, n_centers))
+    shifts = cp.empty((n_series, n_centers), np.int32)
+    groups = blocks_for(n_series, SHORT_SERIES)
+    rounds = max(1, min(SHORT_ROUNDS, groups // (4 * _multiprocessors())))
+    load_kernel("kshape/short.cu", short_kernel(length))(
+        (blocks_for(groups, rounds), blocks_for(n_centers, SHORT_CENTERS)),
+        128,
+        values=series.values,
+        norms=series.norms,
+        n_series=n_series,
+        length=length,
+        centers=centers.values,
+        center_norms=centers.norms,
+        doubts=doubts,
+        n_centers=n_centers,
+        rounds=rounds,
+        distances=found,
+        shifts=shifts,
+    )
+    return found, shifts
+
+
+def _multiprocessors() -> int:
+    return int(cp.cuda.Device().attributes["MultiProcessorCount"])
 
 
 class DeviceAssignment(NamedTuple):

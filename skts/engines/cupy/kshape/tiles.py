@@ -82,17 +82,21 @@ class SBDTiles:
         from ..transfers import send
         from . import sbd
 
-        series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
+        shapes, rows = reduction.series, (tile.row, tile.row_stop)
         chosen = reduction.centers.take(tile.cols)
         values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
         centers = sbd.DeviceShapes(values, norms)
+        if sbd.is_short(shapes):
+            series = self._sbd_series(shapes, *rows)
+            return *sbd.short_distances(series, centers, doubts), doubts
+        spectra, series_norms = self._sbd_spectra(shapes, *rows)
         found = sbd.distances(
-            series,
+            spectra,
             series_norms,
             sbd.spectra(centers, paired=False),
             norms,
             doubts,
-            reduction.series.n_timepoints,
+            shapes.n_timepoints,
         )
         return *found, doubts
 
