@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .signatures import Parameter, members_of, parameters_of
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "Launches"]
 
 #: The types of C++ by those of NumPy.
 TYPES = {
@@ -136,6 +136,47 @@ class Kernel:
             if names:
                 raise TypeError(f"{self.title} {what} {', '.join(names)}.")
         raise TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
+
+
+class Launches:
+    """Launches that follow each other again and again: one graph, from the second time on.
+
+    A graph is launched in a few microseconds, whatever is in it. It begins when the stream is done
+    with what it was given before, as launches do.
+
+    Parameters
+    ----------
+    launches : sequence of callable
+        Launches that are `Kernel.ready`. What they work on has to stay where it is.
+    """
+
+    def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
+        self.launches = tuple(launches)
+        self._graph: Any = None
+        # kernels that were never launched may have to be loaded, which a graph cannot
+        self._warm = False
+
+    def __call__(self) -> None:
+        """Launch all."""
+        if self._warm and self._graph is None and hasattr(cp.cuda.Stream, "begin_capture"):
+            self._graph = self._capture()
+        self._warm = True
+        if self._graph is not None:
+            self._graph.launch(cp.cuda.get_current_stream())
+            return
+        for launch in self.launches:
+            launch()
+
+    def _capture(self) -> Any:
+        """Make the graph, on a stream of its own, undisturbed by what other threads do."""
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            stream.begin_capture(cp.cuda.runtime.streamCaptureModeThreadLocal)
+            try:
+                for launch in self.launches:
+                    launch()
+            finally:
+                graph = stream.end_capture()
+        return graph
 
 
 def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
