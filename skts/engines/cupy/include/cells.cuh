@@ -14,6 +14,10 @@
 //   BORDERS            whether cells before the first row and column are sums of steps, else they are
 //                      infinite, or 0 where a path may begin. If so, `skip(at)` is the price of leaving
 //                      out the point x of `at`, of either series.
+//   RELATIVE           whether cells hold D(i,j) less the price of some path to them, so that some steps cost
+//                      nothing. If so, the cell before all others holds `origin(n)` for n rows, in place of 0,
+//                      `skip_column` is what `skip` is along the row above the first, and `settle` undoes it.
+//   SCALED             whether points are multiplied by `scale`, a power of two, before cells look at them.
 //   OWN                whether the last channel of a series is none, but holds a number of the series.
 //                      If so, `meet(x, y)` is called with those of two series, before their cells.
 //   COUNTS             whether the values of cells are whole numbers, which float holds whatever the
@@ -216,7 +220,9 @@ struct PlainCell {
         BORDERS = false,
         OWN = false,
         COUNTS = false,
-        SETTLES = false
+        SETTLES = false,
+        RELATIVE = false,
+        SCALED = false
     };
 
     // a policy without numbers of the series takes no notice
@@ -235,6 +241,27 @@ struct ValueType<true, T> {
 };
 template <typename Cell, typename T>
 using Value = typename ValueType<Cell::COUNTS, T>::type;
+
+// The value of the cell before all others, of a matrix of n rows.
+template <typename Cell, typename V>
+__device__ __forceinline__ V origin_of(const Cell& cell, int n) {
+    if constexpr (Cell::RELATIVE) return cell.origin(n);
+    else return V(0);
+}
+
+// The price of a step to the right along the row above the first.
+template <typename Cell, typename At>
+__device__ __forceinline__ auto skip_column(const Cell& cell, const At& at) {
+    if constexpr (Cell::RELATIVE) return cell.skip_column(at);
+    else return cell.skip(at);
+}
+
+// A point as cells look at it.
+template <typename Cell, typename T>
+__device__ __forceinline__ T scaled(const Cell& cell, T point) {
+    if constexpr (Cell::SCALED) return point * cell.scale;
+    else return point;
+}
 
 // The result of a pair of n and m points, by the value of its last cell: a distance, or, unless `root`,
 // an accumulated cost. `x` and `y` are their last points.

@@ -90,6 +90,88 @@ struct Edr : Edits<T, 1> {
     }
 };
 
+// Whether points match: 1 or 0.
+template <typename T, bool SCALES>
+struct Matching {
+    T epsilon;
+
+    __device__ __forceinline__ float match(T x, T y) const {
+        return Arithmetic<T>::difference(x, y) > epsilon ? 0.0f : 1.0f;
+    }
+};
+
+// Points are scaled so that two differences of which one is at most epsilon, and one is above, are at least 1 apart
+// (`scaled_epsilon` in cells.py). Then one addition that saturates is the comparison, where that would take one of the
+// scarcer instructions that compare.
+template <>
+struct Matching<float, true> {
+    float scale;
+    float limit;  // scaled epsilon, and 1
+
+    __device__ __forceinline__ float match(float x, float y) const {
+        return __saturatef(limit - fabsf(x - y));
+    }
+};
+
+// Edits in searches: cells hold D(i,j) less the price of leaving points out, as far as that is the same for all paths.
+// What is left of a step is nothing, or 1 less where points match. The counts are whole numbers from 0 to n + m.
+template <typename T, bool SCALES = sizeof(T) == 4>
+struct MatchedCell : SteppedCell, Matching<T, SCALES> {
+    enum { BORDERS = true, COUNTS = true, SETTLES = true, RELATIVE = true, SCALED = SCALES };
+
+    __device__ __forceinline__ float origin(int n) const { return float(n); }
+
+    template <typename At>
+    __device__ __forceinline__ float skip(const At&) const { return 0.0f; }
+
+    // the step by the diagonal
+    template <typename At>
+    __device__ __forceinline__ float matched(const At& at, float diagonal) const {
+        float matches = at.sum([&](int c) { return this->match(at.x(c), at.y(c)); });
+        if (At::CHANNELS != 1) matches = __saturatef(matches - (At::CHANNELS - 1));
+        return diagonal - matches;
+    }
+};
+
+// Longest common subsequence: n less its length up to here, where Lcss counts (i + j - 2 times the length).
+template <typename T>
+struct LcssSearch : MatchedCell<T> {
+    template <typename At>
+    __device__ __forceinline__ float skip_column(const At&) const { return 0.0f; }
+
+    template <typename At>
+    __device__ __forceinline__ float join(const At& at, const Before<float>& before) const {
+        return Arithmetic<float>::min3(this->matched(at, before.diagonal), before.up, before.left);
+    }
+
+    __device__ __forceinline__ T settle(T value, int n, int m, T, T) const {
+        return (2 * value + T(m - n) - T(abs(n - m))) / T(2 * min(n, m));
+    }
+};
+
+// Edit distance on real sequences: D(i,j) - i + n.
+template <typename T, bool SERIES>
+struct EdrSearch : MatchedCell<T, !SERIES && sizeof(T) == 4> {
+    enum { OWN = SERIES };
+
+    __device__ __forceinline__ void meet(T x, T y) {
+        if constexpr (SERIES) this->epsilon = x > y ? x : y;
+    }
+
+    template <typename At>
+    __device__ __forceinline__ float skip_column(const At&) const { return 1.0f; }
+
+    template <typename At>
+    __device__ __forceinline__ float join(const At& at, const Before<float>& before) const {
+        return Arithmetic<float>::min3(
+            this->matched(at, before.diagonal), before.up, before.left + 1.0f);
+    }
+
+    __device__ __forceinline__ T settle(T value, int n, int m, T, T) const {
+        return value / T(max(n, m));
+    }
+};
+
 // Points are matched together with those before them; deletions have a price besides.
 template <typename T>
 struct Deletions : SteppedCell {
