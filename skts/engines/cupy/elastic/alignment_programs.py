@@ -5,11 +5,11 @@ Imports nothing of CUDA.
 
 from __future__ import annotations
 
-from .cells import ANY_CELL
+from .cells import ANY_CELL, WINDOWS
 
-__all__ = ["ADD_MATCHED", "TRACE", "WALK_BACK", "kernels", "path_words"]
+__all__ = ["ADD_MATCHED", "TRACE", "TRACE_WINDOWS", "WALK_BACK", "kernels", "path_words"]
 
-TRACE = f"trace<{ANY_CELL}>"
+TRACE, TRACE_WINDOWS = f"trace<{ANY_CELL}>", f"trace<{WINDOWS}>"
 WALK_BACK = "walk_back"
 ADD_MATCHED = "add_matched"
 
@@ -21,4 +21,4 @@ def path_words(m: int) -> int:
 
 def kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check."""
-    return {"elastic/alignments.cu": [TRACE, WALK_BACK, ADD_MATCHED]}
+    return {"elastic/alignments.cu": [TRACE, TRACE_WINDOWS, WALK_BACK, ADD_MATCHED]}

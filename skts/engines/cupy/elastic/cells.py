@@ -20,16 +20,21 @@ from . import point_costs
 __all__ = [
     "ANY_CELL",
     "NO_PARAMETERS",
+    "WINDOWS",
     "Costs",
     "Policy",
     "any_cell",
     "cell_of",
     "metric_of",
     "policy_of",
+    "windows_cell",
 ]
 
 #: The policy that kernels take whose one instance serves all options.
 ANY_CELL = "AnyWarping"
+#: The policy between windows of points.
+WINDOWS = "Windows"
+_WINDOWS = np.dtype([("squared", np.int32), ("width", np.int32)])
 _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
 #: The argument `cell` of a kernel whose policy has no parameters: in C++ it has one byte.
 NO_PARAMETERS = np.zeros(1, [("nothing", np.uint8)])
@@ -213,3 +218,8 @@ def cell_of(warping: Costs, type: str = "float") -> str:
 def any_cell(warping: Costs) -> np.ndarray:
     """Return the argument `cell` of a kernel with the policy `ANY_CELL`."""
     return np.array([(warping.squared, warping.largest)], _ANY)
+
+
+def windows_cell(squared: bool, width: int) -> np.ndarray:
+    """Return the argument `cell` of a kernel with the policy `WINDOWS`."""
+    return np.array([(squared, width)], _WINDOWS)

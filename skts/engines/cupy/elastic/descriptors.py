@@ -16,7 +16,7 @@ from .alignment_programs import path_words
 
 __all__ = ["MOST_BYTES", "distances", "distances_bytes", "spans_of"]
 
-#: Bytes of the descriptors of pairs, and of the steps of their paths, that are held at a time.
+#: Bytes of pairs with repeated ends, and of the steps of their paths, that are held at a time.
 MOST_BYTES = 2**28
 
 
@@ -78,12 +78,13 @@ def spans_of(
             yield Spans(part, x, y, *_one_span(x, y, warping, cancel), swapped)
             continue
         traced = alignments.trace(
-            dtw.upload(warping.describe(x)),
-            dtw.upload(warping.describe(y)),
+            dtw.upload(warping.padded(x)),
+            dtw.upload(warping.padded(y)),
             cupy.arange(len(x), dtype=np.int32),
             warping.between_descriptors,
             cancel,
             budget=budget,
+            width=warping.width,
         )
         yield Spans(part, x, y, traced.first.get(), traced.stop.get(), swapped)
 
@@ -92,22 +93,27 @@ def _one_span(
     x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same of a pair of long series, in the memory of one path."""
-    from . import dtw, warping_path
-
-    p, q = (dtw.upload(warping.describe(side)) for side in (x, y))
-    path, _ = warping_path.path(p, q, warping.between_descriptors, cancel)
     first, stop = np.zeros((2, 1, x.n_timepoints), np.int32)
+    found = path(x, y, warping, cancel)
     if not cancel[0]:
-        write_span(path, first[0], stop[0])
+        write_span(found, first[0], stop[0])
     return first, stop
 
 
+def path(x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray) -> np.ndarray:
+    """Best path between the descriptors of one series and another, in the memory of one path."""
+    from . import dtw, warping_path
+
+    sides = [dtw.upload(warping.padded(side)) for side in (x, y)]
+    return warping_path.path(*sides, warping.between_descriptors, cancel, warping.width)[0]
+
+
 def _bytes_of_one(left: Series, right: Series, warping: ShapeDTW) -> int:
-    """Bytes of the descriptors of a pair, and of the steps of its path."""
+    """Bytes of a pair with repeated ends, and of the steps of its path."""
     from . import dtw
 
-    n = dtw.stride(max(left.n_timepoints, right.n_timepoints))
-    return 8 * (2 * left.n_channels * warping.width * n + n * path_words(n) + n)
+    n = dtw.stride(max(left.n_timepoints, right.n_timepoints) + warping.width)
+    return 8 * (2 * left.n_channels * n + n * path_words(n) + n)
 
 
 def distances_bytes(left: Series, right: Series, warping: ShapeDTW, budget: int) -> int:
@@ -115,10 +121,9 @@ def distances_bytes(left: Series, right: Series, warping: ShapeDTW, budget: int)
     from . import dtw
     from .warping_path import path_bytes
 
-    n = max(left.n_timepoints, right.n_timepoints)
+    n = max(left.n_timepoints, right.n_timepoints) + warping.width
     each = _bytes_of_one(left, right, warping)
     if each > budget:
-        channels = left.n_channels * warping.width
-        return 2 * dtw.device_bytes(1, channels, n) + path_bytes(n, n)
+        return 2 * dtw.device_bytes(1, left.n_channels, n) + path_bytes(n, n)
     # edges of as many warps as a large device has
     return 2 * budget + 2**13 * 8 * dtw.stride(n)

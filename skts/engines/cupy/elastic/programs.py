@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from ...families.elastic.distances import DISTANCES, Stepped
 from ...families.elastic.warping import Warping
-from .cells import ANY_CELL, Policy, cell_of, policy_of
+from .cells import ANY_CELL, WINDOWS, Policy, cell_of, policy_of
 
 __all__ = [
     "CHOICES",
@@ -462,7 +462,7 @@ def kernels() -> dict[str, list[str]]:
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
         "elastic/radius.cu": ["within<float>", "within<double>"],
         "elastic/path.cu": [
-            *(f"strip<{cell}>" for cell in certifying),
+            *(f"strip<{cell}>" for cell in [*certifying, WINDOWS]),
             *(f"borders<{cell}>" for cell in bordered),
             "walk",
         ],

@@ -303,3 +303,28 @@ struct AnyWarping : PlainCell {
         return largest ? Arithmetic<T>::larger(cost, best) : Arithmetic<T>::add(cost, best);
     }
 };
+
+// Dynamic time warping between windows of `width` points, the first of which are the points of `at`. The sum is defined
+// by blocks of `width` points of x: over the part of the windows in the block in which they begin, from its end back; over
+// the part in the next one, from its beginning on; and both are added. See `ShapeDTW` in families/elastic/distances.py.
+struct Windows : PlainCell {
+    int squared, width;
+
+    template <typename At, typename T>
+    __device__ __forceinline__ T join(const At& at, T best) const {
+        const int inside = width - at.row % width;
+        T sums[2] = {T(0), T(0)};
+#pragma unroll 1
+        for (int k = 0; k < width; ++k) {
+            const int place = k < inside ? inside - 1 - k : k;
+            const T *x = at.point + place, *y = at.other + place;
+            T term = Either{squared}.term(*x, *y);
+#pragma unroll 1
+            for (int c = 1; c < at.n_channels; ++c)
+                term = Either{squared}.add(x[c * at.x_stride], y[c * at.y_stride], term);
+            T& sum = sums[k < inside ? 0 : 1];
+            sum = Arithmetic<T>::add(sum, term);
+        }
+        return Arithmetic<T>::add(Arithmetic<T>::add(sums[0], sums[1]), best);
+    }
+};
