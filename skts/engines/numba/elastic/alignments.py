@@ -114,8 +114,9 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
 
     As `dtw.sweep` does, but for rows of their own in each lane; the walk is one function
     for the same reason. x: (n + width - 1, C, lanes), y: (m + width - 1, C, lanes), radius:
-    (lanes,), width: points of the windows that are compared, out: (lanes,) accumulated costs; steps: (strips, n, 2, lanes) words; last: (strips, n) the column,
-    within its strip, of the lowest bit.
+    (lanes,), width: points of the windows that are compared, out: (lanes,) accumulated costs;
+    steps: (strips, n, 2, lanes) words; last: (strips, n) the column, within its strip, of the
+    lowest bit.
     """
     lanes = lanes_of(y)
     inf = np.inf
@@ -149,7 +150,7 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
         while i < stop:
             height = 2 if i + 1 < stop else 1
             if multivariate is not None:
-                if i == first or i == block_stop:
+                if i in (first, block_stop):
                     base, done = i // width * width, 0
                     block_stop = min(n, base + max(width, 2))
                     for k in range(base, block_stop, width):
@@ -275,9 +276,7 @@ def trace_kernel(
                 for j in range(most_m):
                     y[j, c, lane] = values[series, c, j]
         inside = x[: n + width - 1]
-        _fill(
-            inside, y, y_lengths, reach, width, out, steps, last, cancel, cell, multivariate
-        )
+        _fill(inside, y, y_lengths, reach, width, out, steps, last, cancel, cell, multivariate)
         if cancel[0]:
             return
         for lane in range(count):

@@ -376,7 +376,6 @@ class DTWTiles:
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
         if isinstance(reduction.warping, ShapeDTW):
-
             path_of = partial(descriptors.path, warping=reduction.warping, cancel=cancel)
             return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (_unpadded(series, 0) for series in reduction.sides)
