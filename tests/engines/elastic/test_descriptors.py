@@ -103,6 +103,18 @@ def test_kernels(fast_engine, rng, monkeypatch, channels):
             assert_array_equal(plain, found)
 
 
+@pytest.mark.parametrize("reach", [15, 40])
+def test_strips_and_groups_of_diagonals(fast_engine, rng, reach):
+    """Blocks of more rows and of fewer than a strip of a GPU has, and columns of several strips."""
+    X, Y = ([rng.normal(size=n).cumsum() for n in lengths] for lengths in ((33, 97), (70, 130)))
+    left, right = check_series(X), check_series(Y)
+    for window in (None, 40):
+        warping = ShapeDTW(reach=reach, window=window)
+        found = run(DTWMatrix(left, right, warping), engine=fast_engine)
+        plain = [[warping.plain(x[np.newaxis], y[np.newaxis]) for y in Y] for x in X]
+        assert_array_equal(found, plain)
+
+
 def test_more_pairs_than_lie_side_by_side(rng, monkeypatch):
     X = check_series(list(rng.normal(size=(9, 30)).cumsum(axis=1)))
     work = DTWMatrix(X, X, ShapeDTW(reach=3))

@@ -603,7 +603,8 @@ class ShapeDTW(Elastic):
     repeated ends included, are cut into blocks of a descriptor's length; the part of a descriptor
     in its first block is summed from the end of the block back, the part in the next one from its
     beginning on, and both are added. So each of these sums takes one addition from one cell of a
-    diagonal to the next, and loses nothing to differences of sums.
+    diagonal to the next, and loses nothing to differences of sums (see "descriptor sums" in
+    docs/developer/numerics.rst).
 
     Parameters
     ----------

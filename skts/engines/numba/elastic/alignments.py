@@ -19,7 +19,7 @@ from .dtw import Flags, _extremes, _radius, _take_last_row
 from .lanes import LANES, lanes_of
 from .warping_path import path as path_of_one
 
-__all__ = ["group_bytes", "trace", "trace_kernel", "trace_one_by_one"]
+__all__ = ["group_bytes", "next_group", "trace", "trace_kernel", "trace_one_by_one"]
 
 _WIDTH = 64
 
@@ -245,6 +245,36 @@ def _walk_back(steps, last, lane, n, m, first, stop):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def next_group(
+    averages, average_lengths, values, lengths, labels, order, radius, place, front, width, x, y,
+    y_lengths, reach,
+):  # fmt: skip
+    """Lay series side by side from `place` of an order on, whose averages have one length.
+
+    Returns the points of these averages, and how many series there are. Lanes without a series
+    repeat the first one. x: (front + n + width - 1, C, lanes) receives the averages and y the
+    series, both behind `front` points that are left as they are.
+    """
+    lanes = lanes_of(x)
+    n, count = average_lengths[labels[order[place]]], 1
+    while (
+        count < lanes
+        and place + count < order.size
+        and average_lengths[labels[order[place + count]]] == n
+    ):
+        count += 1
+    for lane in range(lanes):
+        series = order[place + (lane if lane < count else 0)]
+        y_lengths[lane], reach[lane] = lengths[series], radius[series]
+        for c in range(values.shape[1]):
+            for i in range(n + width - 1):
+                x[front + i, c, lane] = averages[labels[series], c, i]
+            for j in range(values.shape[2]):
+                y[front + j, c, lane] = values[series, c, j]
+    return n, count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def trace_kernel(
     averages, average_lengths, values, lengths, labels, order, radius, width, first, stop, costs,
     cancel, cell, multivariate,
@@ -259,22 +289,10 @@ def trace_kernel(
     y_lengths, reach, out = np.empty(lanes, np.int64), np.empty(lanes, np.int64), np.empty(lanes)
     place = 0
     while place < order.size:
-        n, count = average_lengths[labels[order[place]]], 1
-        while (
-            count < lanes
-            and place + count < order.size
-            and average_lengths[labels[order[place + count]]] == n
-        ):
-            count += 1
-        for lane in range(lanes):
-            # lanes without a series repeat the first one
-            series = order[place + (lane if lane < count else 0)]
-            y_lengths[lane], reach[lane] = lengths[series], radius[series]
-            for c in range(n_channels):
-                for i in range(n + width - 1):
-                    x[i, c, lane] = averages[labels[series], c, i]
-                for j in range(most_m):
-                    y[j, c, lane] = values[series, c, j]
+        n, count = next_group(
+            averages, average_lengths, values, lengths, labels, order, radius, place, 0, width,
+            x, y, y_lengths, reach,
+        )  # fmt: skip
         inside = x[: n + width - 1]
         _fill(inside, y, y_lengths, reach, width, out, steps, last, cancel, cell, multivariate)
         if cancel[0]:
