@@ -96,7 +96,7 @@ def _outer_cell(
             words[2 * k + 1, lane] += words[2 * k + 1, lane] + (1 if up <= before else 0)
             best = diagonal[lane] if diagonal[lane] <= best else best
             if multivariate is not None:
-                here = cost[k, place, lane]
+                here = cost[k, lane]
             else:
                 here = cell.term(x[i + k, 0, lane], y[0, lane])
             value = cell.join(here, best)
@@ -126,10 +126,10 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
     edge = np.empty((n + 1, lanes))
     left = np.empty((2, lanes))
     diagonal = np.empty(lanes)
-    # costs of a block of rows: of two, where windows are single points
-    height = max(width, 2)
-    costs = np.empty((min(n, height) if multivariate is not None else 0, _WIDTH, lanes))
-    sums = np.empty((2, _WIDTH + costs.shape[0], lanes))
+    # costs of the cells of a block of rows, or of two cells where windows are single points
+    rows = max(min(n, width), 2) if multivariate is not None else 0
+    costs = np.empty((rows, _WIDTH if width > 1 else 1, lanes))
+    sums = np.empty((2, _WIDTH + rows if rows > 0 else 0, lanes))
     terms = np.empty(lanes)
     words = np.empty((4, lanes), np.int64)
     out[:] = inf
@@ -149,25 +149,24 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
         base = block_stop = done = 0
         while i < stop:
             height = 2 if i + 1 < stop else 1
-            if multivariate is not None:
+            if multivariate is not None and width > 1:
                 if i in (first, block_stop):
                     base, done = i // width * width, 0
-                    block_stop = min(n, base + max(width, 2))
-                    for k in range(base, block_stop, width):
-                        _sum_back(
-                            x, y, k, min(width, block_stop - k), width, start, w, k - reach,
-                            k + reach + 1, sums[0], terms, costs[k - base :], cell,
-                        )  # fmt: skip
+                    block_stop = min(n, base + width)
+                    _sum_back(
+                        x, y, base, block_stop - base, width, start, w, base - reach,
+                        base + reach + 1, sums[0], terms, costs, cell,
+                    )  # fmt: skip
                     sums[1] = 0
                 if i + 1 == block_stop:
                     height = 1
-                while width > 1 and done < i + height - 1 - base:
+                while done < i + height - 1 - base:
                     done += 1
                     _add_ahead(
                         x, y, base, block_stop - base, width, start, w, base - reach,
                         base + reach + 1, done, sums[1], terms, costs, cell,
                     )  # fmt: skip
-            cost = costs[i - base :]
+            cost = costs[i - base :] if width > 1 else costs
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
             # columns in which all cells of two rows lie in the bands of all lanes
@@ -180,9 +179,19 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
                 row[0, lane] = edge[i + height, lane]
             words[:] = 0
             for j in range(j_first, j_stop):
+                place = j if width > 1 else 0
+                if multivariate is not None and width == 1:
+                    for k in range(height):
+                        for lane in range(lanes):
+                            costs[k, 0, lane] = cell.term(x[i + k, 0, lane], y[start + j, 0, lane])
+                        for c in range(1, x.shape[1]):
+                            for lane in range(lanes):
+                                costs[k, 0, lane] += cell.term(
+                                    x[i + k, c, lane], y[start + j, c, lane]
+                                )
                 if not inner_first <= j < inner_stop:
                     _outer_cell(
-                        x, y[start + j], i, height, row, left, diagonal, cost, words, j,
+                        x, y[start + j], i, height, row, left, diagonal, cost[:, place], words, j,
                         i - start - j, radius, cell, multivariate,
                     )  # fmt: skip
                     continue
@@ -194,7 +203,7 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
                     best = diagonal[lane] if diagonal[lane] <= best else best
                     diagonal[lane] = up
                     if multivariate is not None:
-                        here = cost[0, j, lane]
+                        here = cost[0, place, lane]
                     else:
                         here = cell.term(x[i, 0, lane], y[start + j, 0, lane])
                     value = cell.join(here, best)
@@ -205,7 +214,7 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
                     words[3, lane] += words[3, lane] + (1 if value <= other else 0)
                     best = before if before <= best else best
                     if multivariate is not None:
-                        here = cost[1, j, lane]
+                        here = cost[1, place, lane]
                     else:
                         here = cell.term(x[i + 1, 0, lane], y[start + j, 0, lane])
                     value = cell.join(here, best)
@@ -392,7 +401,7 @@ def group_bytes(n: int, m: int, n_channels: int, width: int = 1) -> int:
     """Bytes of the pairs that lie side by side: series, steps, and what `_fill` holds."""
     lanes = LANES[np.float64]
     steps = -(-m // _WIDTH) * n * (16 * lanes + 8)
-    rows = min(n, max(width, 2))
-    costs = rows * _WIDTH + rows + _WIDTH
+    rows = max(min(n, width), 2) if n_channels > 1 or width > 1 else 0
+    costs = rows * (_WIDTH if width > 1 else 1) + 2 * (rows + _WIDTH) if rows else 0
     points = (n + m + 2 * (width - 1)) * n_channels
     return 8 * lanes * (points + n + 1 + _WIDTH + 24 + costs) + steps

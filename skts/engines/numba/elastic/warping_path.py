@@ -57,10 +57,29 @@ def _window_cost(cell, x, i, y, j, width):
     return total + behind
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _next_row_of_windows(x, i, y, width, row, border, radius, cell):
+    """As `_next_row`, between windows."""
+    first, stop = max(0, i - radius), min(row.size - 1, i + radius + 1)
+    diagonal = row[first]
+    row[first] = border[i] if first == 0 else np.inf
+    left = row[first]
+    for j in range(first, stop):
+        up = row[j + 1]
+        best = up if up < diagonal else diagonal
+        best = best if best < left else left
+        left = cell.join(_window_cost(cell, x, i, y, j, width), best)
+        row[j + 1] = left
+        diagonal = up
+
+
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _next_row(x, i, y, width, row, border, radius, cell, uneven, own):
     """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
-    first, stop = max(0, i - radius), min(row.size - 1, i + radius + 1)
+    if uneven is None and width > 1:
+        _next_row_of_windows(x, i, y, width, row, border, radius, cell)
+        return
+    first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
     diagonal = row[first]
     row[first] = border[i] if first == 0 else np.inf
     left = row[first]
@@ -70,12 +89,9 @@ def _next_row(x, i, y, width, row, border, radius, cell, uneven, own):
             across, down, right = _steps(cell, x, i, y, j, own)
             left = min(across + diagonal, min(down + up, right + left))
         else:
-            if width > 1:
-                cost = _window_cost(cell, x, i, y, j, width)
-            else:
-                cost = cell.term(x[0, i], y[0, j])
-                for c in range(1, x.shape[0]):
-                    cost += cell.term(x[c, i], y[c, j])
+            cost = cell.term(x[0, i], y[0, j])
+            for c in range(1, x.shape[0]):
+                cost += cell.term(x[c, i], y[c, j])
             best = up if up < diagonal else diagonal
             best = best if best < left else left
             left = cell.join(cost, best)
