@@ -399,7 +399,7 @@ def _work_under(warping: Warping) -> type[SubsequenceNeighbors]:
     return SubsequenceNeighbors if type(warping) is Warping else EveryWindow
 
 
-def _engine_of(engine: str, work: SubsequenceNeighbors) -> Engine:
+def _engine_of(engine: str | None, work: SubsequenceNeighbors) -> Engine:
     """The engine that does some work."""
     return get_engine(engine, work.sample if isinstance(work, EveryWindow) else work)
 

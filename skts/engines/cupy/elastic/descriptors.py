@@ -155,8 +155,8 @@ def path(x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray) -> np.ndar
     """Best path between the descriptors of one series and another, in the memory of one path."""
     from . import dtw, warping_path
 
-    sides = [dtw.upload(warping.padded(side)) for side in (x, y)]
-    return warping_path.path(*sides, warping.between_descriptors, cancel, warping.width)[0]
+    p, q = (dtw.upload(warping.padded(side)) for side in (x, y))
+    return warping_path.path(p, q, warping.between_descriptors, cancel, warping.width)[0]
 
 
 def _bytes_of_one(left: Series, right: Series, warping: ShapeDTW) -> int:

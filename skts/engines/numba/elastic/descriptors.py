@@ -95,10 +95,10 @@ def spans_of(
 
 def path(x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray) -> np.ndarray:
     """Best path between the descriptors of one series and another, in the memory of one path."""
-    sides = (
+    p, q = (
         warping.padded(side).values[0, :, : side.lengths[0] + warping.width - 1] for side in (x, y)
     )
-    return warping_path.path(*sides, warping.between_descriptors, cancel, warping.width)[0]
+    return warping_path.path(p, q, warping.between_descriptors, cancel, warping.width)[0]
 
 
 def _one_by_one(
