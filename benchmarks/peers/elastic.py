@@ -107,6 +107,9 @@ OTHERS = {
     "lcss": ("LCSS", walks, ("aeon", "wildboar", "tsdistances")),
     "erp": ("ERP, far apart", apart, ("aeon", "wildboar", "tsdistances")),
     "edr": ("EDR, far apart", apart, ("aeon", "wildboar")),
+    "wdtw": ("WDTW", walks, ("aeon",)),
+    "adtw": ("ADTW", walks, ("aeon",)),
+    "ddtw": ("DDTW", walks, ("aeon",)),
     "shape_dtw": ("shape DTW, from one slope", from_one_slope, ("aeon",)),
 }
 #: wildboar takes points as equal under MSM that differ a little.
