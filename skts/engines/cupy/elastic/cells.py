@@ -81,7 +81,7 @@ class Policy:
         then ``band.cu`` may have it.
     searched : str or None, default None
         The class that searches take, where it is another one; its parameters are the same, but
-        those of `scaled_epsilon` where points are float and all pairs have one epsilon.
+        those of `scaled_epsilon` where points are float.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Policy:
         if not self.numbers:
             return NO_PARAMETERS
         number, numbers = np.float32 if type == "float" else np.float64, self.numbers
-        if type == "float" and self.searched is not None and not self.own:
+        if type == "float" and self.searched is not None:
             numbers = scaled_epsilon(numbers["epsilon"])
         made = np.zeros(1, [(name, number) for name in numbers])
         with np.errstate(over="ignore"):
@@ -178,12 +178,10 @@ def _lcss(distance: distances.LCSS) -> Policy:
 @policy_of.register
 def _edr(distance: distances.EDR) -> Policy:
     if distance.own:
-        searched = "EdrSearch<T, true>"
-        return Policy("Edr<T, true>", {"epsilon": 0.0}, own=True, borders=True, searched=searched)
+        return Policy("Edr<T, true>", {"epsilon": 0.0}, own=True, borders=True)
     if distance.epsilon is None:
         raise LookupError("series have to be prepared")
-    numbers, searched = {"epsilon": distance.epsilon}, "EdrSearch<T, false>"
-    return Policy("Edr<T, false>", numbers, borders=True, searched=searched)
+    return Policy("Edr<T, false>", {"epsilon": distance.epsilon}, borders=True)
 
 
 @policy_of.register

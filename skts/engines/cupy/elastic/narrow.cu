@@ -74,7 +74,7 @@ struct Band {
                     T point[C];
 #pragma unroll
                     for (int c = 0; c < C; ++c) point[c] = y[c][k > 0 ? k - 1 : 0];
-                    D[k] = sum = plus(skip_column(cell, CellPoints<T, C>(point, point)), sum);
+                    D[k] = sum = plus(cell.skip(CellPoints<T, C>(point, point)), sum);
                 }
         }
         front = origin;

@@ -132,7 +132,7 @@ struct Columns {
             T point[C];
 #pragma unroll
             for (int c = 0; c < C; ++c) point[c] = y[c][k];
-            left = plus(skip_column(cell, CellPoints<T, C>(point, point)), left);
+            left = plus(cell.skip(CellPoints<T, C>(point, point)), left);
             if (BAND && first + k >= reach) left = Arithmetic<V>::infinity();
             D[k] = left;
         }

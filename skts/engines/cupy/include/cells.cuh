@@ -16,7 +16,7 @@
 //                      out the point x of `at`, of either series.
 //   RELATIVE           whether cells hold D(i,j) less the price of some path to them, so that some steps cost
 //                      nothing. If so, the cell before all others holds `origin(n)` for n rows, in place of 0,
-//                      `skip_column` is what `skip` is along the row above the first, and `settle` undoes it.
+//                      and `settle` undoes it.
 //   SCALED             whether points are multiplied by `scale`, a power of two, before cells look at them.
 //   OWN                whether the last channel of a series is none, but holds a number of the series.
 //                      If so, `meet(x, y)` is called with those of two series, before their cells.
@@ -247,13 +247,6 @@ template <typename Cell, typename V>
 __device__ __forceinline__ V origin_of(const Cell& cell, int n) {
     if constexpr (Cell::RELATIVE) return cell.origin(n);
     else return V(0);
-}
-
-// The price of a step to the right along the row above the first.
-template <typename Cell, typename At>
-__device__ __forceinline__ auto skip_column(const Cell& cell, const At& at) {
-    if constexpr (Cell::RELATIVE) return cell.skip_column(at);
-    else return cell.skip(at);
 }
 
 // A point as cells look at it.

@@ -113,62 +113,26 @@ struct Matching<float, true> {
     }
 };
 
-// Edits in searches: cells hold D(i,j) less the price of leaving points out, as far as that is the same for all paths.
-// What is left of a step is nothing, or 1 less where points match. The counts are whole numbers from 0 to n + m.
-template <typename T, bool SCALES = sizeof(T) == 4>
-struct MatchedCell : SteppedCell, Matching<T, SCALES> {
-    enum { BORDERS = true, COUNTS = true, SETTLES = true, RELATIVE = true, SCALED = SCALES };
+// Longest common subsequence in searches: cells hold n less the length of that up to here, where Lcss counts
+// i + j less twice that length. So steps beside the diagonal cost nothing, and counts go from 0 to n.
+template <typename T>
+struct LcssSearch : SteppedCell, Matching<T, sizeof(T) == 4> {
+    enum { BORDERS = true, COUNTS = true, SETTLES = true, RELATIVE = true, SCALED = sizeof(T) == 4 };
 
     __device__ __forceinline__ float origin(int n) const { return float(n); }
 
     template <typename At>
     __device__ __forceinline__ float skip(const At&) const { return 0.0f; }
 
-    // the step by the diagonal
-    template <typename At>
-    __device__ __forceinline__ float matched(const At& at, float diagonal) const {
-        float matches = at.sum([&](int c) { return this->match(at.x(c), at.y(c)); });
-        if (At::CHANNELS != 1) matches = __saturatef(matches - (At::CHANNELS - 1));
-        return diagonal - matches;
-    }
-};
-
-// Longest common subsequence: n less its length up to here, where Lcss counts (i + j - 2 times the length).
-template <typename T>
-struct LcssSearch : MatchedCell<T> {
-    template <typename At>
-    __device__ __forceinline__ float skip_column(const At&) const { return 0.0f; }
-
     template <typename At>
     __device__ __forceinline__ float join(const At& at, const Before<float>& before) const {
-        return Arithmetic<float>::min3(this->matched(at, before.diagonal), before.up, before.left);
+        float matches = at.sum([&](int c) { return this->match(at.x(c), at.y(c)); });
+        if (At::CHANNELS != 1) matches = __saturatef(matches - (At::CHANNELS - 1));
+        return Arithmetic<float>::min3(before.diagonal - matches, before.up, before.left);
     }
 
     __device__ __forceinline__ T settle(T value, int n, int m, T, T) const {
         return (2 * value + T(m - n) - T(abs(n - m))) / T(2 * min(n, m));
-    }
-};
-
-// Edit distance on real sequences: D(i,j) - i + n.
-template <typename T, bool SERIES>
-struct EdrSearch : MatchedCell<T, !SERIES && sizeof(T) == 4> {
-    enum { OWN = SERIES };
-
-    __device__ __forceinline__ void meet(T x, T y) {
-        if constexpr (SERIES) this->epsilon = x > y ? x : y;
-    }
-
-    template <typename At>
-    __device__ __forceinline__ float skip_column(const At&) const { return 1.0f; }
-
-    template <typename At>
-    __device__ __forceinline__ float join(const At& at, const Before<float>& before) const {
-        return Arithmetic<float>::min3(
-            this->matched(at, before.diagonal), before.up, before.left + 1.0f);
-    }
-
-    __device__ __forceinline__ T settle(T value, int n, int m, T, T) const {
-        return value / T(max(n, m));
     }
 };
 
