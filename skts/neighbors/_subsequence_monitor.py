@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,15 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import as_host, check_more_points, check_series
-from ..base import SeriesMixin
 from ..engines import LongSeries, SubsequenceNeighbors, Warping, exclusion_points, get_engine
-from ._subsequence_search import _refuse_channels, _search_warping, _without_padding
+from ._subsequence_search import (
+    SearchMixin,
+    _engine_of,
+    _refuse_channels,
+    _search_warping,
+    _without_padding,
+    _work_under,
+)
 from ._undecided import Undecided
 
 __all__ = ["SubsequenceMonitor"]
 
 
-class SubsequenceMonitor(SeriesMixin, BaseEstimator):
+class SubsequenceMonitor(SearchMixin, BaseEstimator):
     """Watch a stream for patterns: report each window that is within a radius of one of them.
 
     `fit` keeps the patterns, `update` takes the points of the stream as they come and returns the
@@ -37,9 +43,11 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     metric : {"dtw", "dog_keeper", "euclidean"}, default "dtw"
         How a window and a pattern are compared: "dtw" adds the costs along a warping path,
         "dog_keeper" takes the largest of them, "euclidean" compares point by point.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points under warping. The distance is the square root of the
-        accumulated squared costs, or the accumulated absolute costs.
+        accumulated squared costs, or the accumulated absolute costs. A function, or a
+        `skts.metrics.PointCost`, is as in `SubsequenceSearch`, and as slow: it takes a point of the
+        pattern and one of a window.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence (which is that of the pattern): the
         largest distance in time between two matched points. An int counts points; a float is a
@@ -138,7 +146,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="both"), "array-like"],
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
@@ -166,7 +174,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         radius: float | ArrayLike = 1.0,
         *,
         metric: Literal["dtw", "dog_keeper", "euclidean"] = "dtw",
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         window: float | None = None,
         normalize: bool = True,
         exclusion: float | None = None,
@@ -233,7 +241,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             *(warping, bool(self.normalize), self.precision),
         )
         sample = np.zeros(2 * watch.longest)
-        engine = get_engine(self.engine, watch.search(range(len(patterns)), sample))
+        engine = _engine_of(self.engine, watch.search(range(len(patterns)), sample))
         self._remember_form(X, series)
         self._watch, self._groups = watch, watch.groups()
         self._checked = _Checked.of(self)
@@ -310,7 +318,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             part = line[max(0, line.size - n_new - group.length + 1) :]
             if n_new == 0 or part.size < group.length:
                 continue
-            answer = self._run(self._watch.search_group(group, part))
+            answer = self._matches(self._watch.search_group(group, part))
             for row, one in zip(group.rows, answer, strict=True):
                 if one.distances.size:
                     places = one.positions[:, 1]
@@ -390,7 +398,7 @@ class _Watch(NamedTuple):
 
     def search_group(self, group: _Group, points: np.ndarray) -> SubsequenceNeighbors:
         """The same, of patterns that have been put together."""
-        return SubsequenceNeighbors(
+        return _work_under(self.warping)(
             group.patterns,
             LongSeries((points,)),
             self.warping,

@@ -265,7 +265,10 @@ def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
     steps = np.empty((-(-m // _WIDTH), n, 2, lanes), np.int64)
     last, edge = np.empty(steps.shape[:2], np.int64), np.empty((n + 1, lanes))
     row, beside = np.empty((_WIDTH + 1, lanes)), np.empty((12, lanes))
-    least = sum(part.nbytes for part in (x, y, steps, last, edge, row, beside))
+    # of several channels the costs of two cells, and room for sums of windows
+    rows = 2 if n_channels > 1 else 0
+    costs, sums = (np.empty((k, lanes)) for k in (rows, 2 * (_WIDTH + rows) * (rows > 0)))
+    least = sum(part.nbytes for part in (x, y, steps, last, edge, row, beside, costs, sums))
     assert least <= group_bytes(n, m, n_channels) <= least + 128 * lanes
 
 

@@ -72,7 +72,7 @@ def test_more_short_series_and_centers_than_a_block_has_on_a_gpu(rng, monkeypatc
     from skts.engines.cupy.kshape import sbd
 
     # each block takes series several times
-    monkeypatch.setattr(sbd, "_multiprocessors", lambda: 1)
+    monkeypatch.setattr(sbd, "multiprocessors", lambda: 1)
     X, C = shapes(rng, 701, 8).values, shapes(rng, 11, 8).values
     X[5], C[3] = 0.0, 0.0
     # many shifts of these tie
