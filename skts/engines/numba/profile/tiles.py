@@ -195,7 +195,7 @@ class JoinTiles:
         return self.prepared.get(pool.points, key, build)
 
     def _before(self, pool: ConcatenatedSeries, key: tuple[Hashable, ...]) -> tuple[Any, int]:
-        """What was prepared of the line that a line has grown from, and the windows it has lost."""
+        """Find data of the line that a line has grown from, and the windows that it has lost."""
         if pool.origin is None or pool.origin.dropped + key[1] > pool.origin.points.size:
             return None, 0
         return self.prepared.known(pool.origin.points, key), pool.origin.dropped
