@@ -1,4 +1,4 @@
-"""Profiles of many channels and of many lengths beside stumpy's, in the same run, on the same threads.
+"""Profiles of many channels and of many lengths beside stumpy: the same run, the same threads.
 
     python -m benchmarks.peers.profile_family --python python3.13
 
