@@ -423,11 +423,11 @@ def _bound_by_estimates(d, room, walk, in_order):
         while number < rule.dimensions[at]:
             total += sign * ordered[number - rule.n_included]
             number += 1
+        if not SHARP * room.allowance[at] <= abs(total):  # also where either is no number
+            return False
         if not 0.0 <= total <= MOST_NEEDED:
             bounds.sums_low[at] = bounds.sums_up[at] = np.inf
             continue
-        if SHARP * room.allowance[at] > total:
-            return False
         share = (number + 7) * FLOAT32_UNIT
         bounds.sums_low[at] = total * (1 - share) - room.allowance[at]
         bounds.sums_up[at] = total * (1 + share) + room.allowance[at]
