@@ -212,6 +212,18 @@ def test_a_missing_channel_does_not_hide_the_others(fast_engine, rng):
     assert (found.indices[2] == -1).all()
 
 
+def test_channels_that_are_missing_at_once(fast_engine, rng):
+    x = rng.normal(size=(3, 11))
+    x[0, 0] = x[2, 1] = np.inf  # window 0 lacks one that counts in any case, and another one
+    with replace_kernels(always=False):
+        found = matrix_profile(x, window=5, counting="farthest", include=[0], engine=fast_engine)
+    means = mean_distances(x, x, 5, 3, (0,), worst=True)
+    distances, indices = nearest(means, lambda i, j: abs(i - j) > 2)
+    assert np.isfinite(distances).sum() > 2
+    assert_array_equal(found.distances[2], distances)
+    assert_array_equal(found.indices[2], indices)
+
+
 @pytest.mark.parametrize("options", [{}, {"counting": "farthest", "include": [2]}], ids=str)
 def test_channels_without_a_regular_window(fast_engine, options):
     x = np.zeros((4, 5))

@@ -419,15 +419,19 @@ def _bound_by_estimates(d, room, walk, in_order):
         ordered[place] = value
     sign = -1.0 if rule.worst else 1.0
     total, number = float(room.first_sums[d]), rule.n_included
+    missing = total > MOST_NEEDED
     for at in range(rule.dimensions.size):
         while number < rule.dimensions[at]:
-            total += sign * ordered[number - rule.n_included]
+            # channels that are not finite come last, also where the farthest come first
+            value = ordered[number - rule.n_included]
+            missing = missing or value > MOST_NEEDED
+            total += sign * value
             number += 1
-        if not SHARP * room.allowance[at] <= abs(total):  # also where either is no number
-            return False
-        if not 0.0 <= total <= MOST_NEEDED:
+        if missing:
             bounds.sums_low[at] = bounds.sums_up[at] = np.inf
             continue
+        if not SHARP * room.allowance[at] <= total:  # also where either is no number
+            return False
         share = (number + 7) * FLOAT32_UNIT
         bounds.sums_low[at] = total * (1 - share) - room.allowance[at]
         bounds.sums_up[at] = total * (1 + share) + room.allowance[at]
