@@ -166,8 +166,8 @@ def grown_steps(before: Steps, dropped: int, line: Searched, length: int, level:
     n_kept = before.lead.size - dropped
     # the running maxima of new windows, and the step to the first of them, need some before it
     begin = max(0, n_kept - HEIGHTS[0] - 1)
-    tail = [array[begin:] for array in line[:-2]]
-    new = make_steps(Searched(*tail, line.unit, line.frame), length, level)
+    tail = {name: getattr(line, name)[begin:] for name in Searched._fields[:-2]}
+    new = make_steps(line._replace(**tail), length, level)
     both = (
         np.concatenate([old[..., dropped:], late[..., n_kept - begin :]], axis=-1)
         for old, late in zip(before, new, strict=True)

@@ -183,7 +183,7 @@ class JoinTiles:
 
         def build() -> tuple[PreparedLine, int]:
             made = None
-            before, dropped = self._before(pool, key)
+            before, dropped = self._before(pool, length, key)
             if before is not None and before.finite.all():
                 # of windows that were there before, nothing changes
                 made = prepare(pool.points[before.finite.size - dropped :])
@@ -194,9 +194,11 @@ class JoinTiles:
 
         return self.prepared.get(pool.points, key, build)
 
-    def _before(self, pool: ConcatenatedSeries, key: tuple[Hashable, ...]) -> tuple[Any, int]:
+    def _before(
+        self, pool: ConcatenatedSeries, length: int, key: tuple[Hashable, ...]
+    ) -> tuple[Any, int]:
         """Find data of the line that a line has grown from, and the windows that it has lost."""
-        if pool.origin is None or pool.origin.dropped + key[1] > pool.origin.points.size:
+        if pool.origin is None or pool.origin.dropped + length > pool.origin.points.size:
             return None, 0
         return self.prepared.known(pool.origin.points, key), pool.origin.dropped
 
@@ -252,8 +254,8 @@ class JoinTiles:
         key = "steps", length, line.frame, level
 
         def build() -> tuple[Steps, int]:
-            before, dropped = self._before(pool, key)
-            searched, _ = self._before(pool, ("searched", length, line.frame))
+            before, dropped = self._before(pool, length, key)
+            searched, _ = self._before(pool, length, ("searched", length, line.frame))
             if before is not None and searched is not None and line.continues(searched, dropped):
                 made = grown_steps(before, dropped, line, length, level)
             else:
