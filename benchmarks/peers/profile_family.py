@@ -47,7 +47,7 @@ WORKS = {
             f"profiles of every number of {count} channels, n = {n:,}, window 128",
             *(count, n, (128,)),
         )
-        for count, n in ((3, 8_000), (8, 5_000), (32, 2_000))
+        for count, n in ((3, 10_000), (8, 10_000), (32, 4_000))
     },
     "lengths-11": Work(
         "profiles of 11 lengths from 50 to 150, n = 4,000", 1, 4_000, tuple(range(50, 151, 10))
