@@ -426,15 +426,6 @@ def _search_warping(
     return Warping(window=0)
 
 
-def _refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> None:
-    """Refuse queries or patterns of several channels."""
-    if series.n_channels != 1:
-        raise ValueError(
-            f"{type(estimator).__name__} takes {kind} of one channel; {name} has "
-            f"{series.n_channels}."
-        )
-
-
 def _count(n_channels: int) -> str:
     """So many channels."""
     return "one channel" if n_channels == 1 else f"{n_channels} channels"

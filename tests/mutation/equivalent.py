@@ -71,7 +71,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "more = limit < inf and start + w < m and not (free_columns or free_rows)",
+            "more = limits[0, 0] < inf and start + w < m and not (free_columns or free_rows)",
             ("< -> >",),
             SPARES,
         ),
