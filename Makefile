@@ -66,11 +66,8 @@ bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--
 	$(BIN)/asv machine --yes
 	$(BIN)/asv run --environment existing:$(abspath $(BIN))/python --quick --show-stderr $(ARGS)
 
-# Benchmarks that are kept over the life of the project: some of each family, on the CPU.
-HISTORY := --bench "AllPairs.time_pairwise_dtw.*numba., 1000," --bench "NearestNeighbor.time_predict.*numba., 1000," \
-    --bench "Profile.time.*numba., (10000|50000)," --bench "Profile.peakmem.*numba., 50000, 128" \
-    --bench "Clusters.time_fit.*numba.*1000, 1024" --bench "Search.time_kneighbors.*numba., 100000, (0.05|None), 1.$$" \
-    --bench "Tree.time_fit.*numba., .none" --bench "Accuracy.*numba., .gunpoint"
+# Benchmarks that are kept over the life of the project: benchmarks/life.py, which runs at every commit.
+HISTORY := --bench "^life\."
 
 history: $(VENV)/.dev ## time some benchmarks at the commits of benchmarks/history/commits, and keep that (MACHINE=name)
 	$(BIN)/asv machine --yes --machine "$(MACHINE)"

@@ -85,6 +85,30 @@ def works(engine):
     condenser = DTWCondenser(n_prototypes=0.5, engine=engine)
     part = walks[: 1_000 if gpu else 100, :128]
     yield "condenser", lambda: condenser.fit(part, labels[: len(part)]).ranks_
+    yield from newer_works(engine, walks, labels, walk)
+
+
+def newer_works(engine, walks, labels, walk):
+    """Works of functions that came later: none where a version does not have them."""
+    try:
+        from skts import DTWKMeans, ShapeletForestClassifier, ShapeletTransformer
+        from skts.metrics import pairwise_distances
+        from skts.motifs import matrix_profile
+    except ImportError:
+        return
+    gpu = engine == "cupy"
+    few, n = walks[: 1_000 if gpu else 60, :256], 50_000 if gpu else 3_000
+    for metric in ("msm", "twe", "erp"):
+        yield metric, lambda metric=metric: pairwise_distances(few, metric=metric, engine=engine)
+    short = walks[:, :48]
+    model = DTWKMeans(5, init=short[:5], max_iter=5, engine=engine)
+    yield "k-means", lambda: model.fit(short).labels_
+    channels = walk[: 3 * n].reshape(3, n)
+    yield "profile, 3 channels", lambda: matrix_profile(channels, window=128, engine=engine).indices
+    forest = ShapeletForestClassifier(20, random_state=0, engine=engine)
+    yield "forest", lambda: forest.fit(few, labels[: len(few)]).predict(few)
+    transformer = ShapeletTransformer(500, random_state=0, engine=engine)
+    yield "transformer", lambda: transformer.fit(few, labels[: len(few)]).transform(few)
 
 
 def digest(found):

@@ -33,6 +33,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "benchmark_records",
+    "benchmark_targets",
     "check_links",
     "engine_tables",
     "history",
@@ -133,6 +134,7 @@ html_sidebars = {
         "auto_examples/index",
         *COMING_FROM,
         "benchmarks",
+        "targets",
         "changelog",
     )
 }

@@ -157,6 +157,7 @@ def test_the_page_has_a_group_of_them(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
     page = importlib.import_module("benchmark_records")
     facts = {"name": "n", "device": "d", "versions": {}, "commit": "c", "date": "2026-01-01"}
+    facts["command"] = "python -m one"
     row = {"work": "w", "peer": "SCAMP, double", "skts is faster by": 3.0}
     write(tmp_path / "peers-gpu.json", json.dumps(facts | {"rows": [row]}))
     text = page.page([tmp_path / "peers-gpu.json"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import json
 import re
 import shutil
@@ -158,3 +159,133 @@ def test_a_work_that_got_slower_or_different_is_a_failure(module):
         "c has another answer than before",
     ]
     assert not list(two_trees.worse(rows[:1], 1.1))
+
+
+def test_every_target_has_a_figure_of_a_record_or_a_reason(page, module):
+    """The page of figures to reach: each line is there, and says where its figure is from."""
+    targets, shown = module("benchmarks.targets"), module("benchmark_targets").page()
+    device_of = module("benchmarks._records").device_of
+    lines = [
+        (target, section) for section in targets.SECTIONS for target in targets.SECTIONS[section]
+    ]
+    assert len(lines) > 90
+    for target, _ in lines:
+        assert page.show(target.work) in shown
+        if target.figure is None:
+            assert target.why and page.show(target.why) in shown
+        else:
+            found = targets.record(target.source.name)
+            assert page.show(targets.shown(target.figure)) in shown
+            assert found["command"] in shown
+            assert f"{page.show(device_of(found))}, {found['date'][:10]}, commit" in shown
+
+
+def test_figures_of_targets_are_those_of_the_records(module):
+    """Some of each kind, read by hand."""
+    targets = module("benchmarks.targets")
+
+    def read(name):
+        return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())["rows"]
+
+    def figure(words):
+        (found,) = (t for one in targets.SECTIONS.values() for t in one if t.work == words)
+        return found.figure
+
+    kernels = [row["value"] for row in read("gpu-dtw") if row["work"].startswith("kernel, DK")]
+    assert figure("the same, dog-keeper distance") == min(kernels)
+    ratios = {}
+    for row in read("peers-kshape"):
+        if row["threads"] == 1 and row["library"] != "skts":
+            ratios.setdefault(row["work"], []).append(row["time / skts"])
+    words = "an iteration, 1,000 x 1,024, k = 3, and 5,000 x 128, k = 5, CPU, one thread"
+    assert figure(words) == min(map(min, ratios.values()))
+    cold = [row["cold"] for row in read("cold-start-numba")]
+    assert figure("first call of any estimator, empty cache, CPU") == max(cold)
+
+
+def test_what_a_figure_reaches(module):
+    targets = module("benchmarks.targets")
+
+    def verdict(unit, value, must, reach):
+        found = targets.Source("a", lambda: [value])
+        return targets.Target("a work", unit, must, reach, found).verdict
+
+    assert verdict("s", 1.0, 2.0, 1.0) == "reach"
+    assert verdict("s", 1.5, 2.0, 1.0) == "must"
+    assert verdict("s", 2.5, 2.0, 1.0) == "missed"
+    assert verdict("Tcells/s", 2.5, 2.0, 3.0) == "must"
+    assert verdict("Tcells/s", 1.5, 2.0, None) == "missed"
+    assert verdict("s", 1.0, None, None) == verdict("s", 1.0, "all", None) == ""
+    lost = targets.Target("a work", "s", 1.0, 1.0, targets.of("no such record", "a work"))
+    assert lost.figure is None and lost.why == "no record yet: no such record"
+
+
+def test_rows_of_a_paper_are_a_table_for_each_part(page):
+    record = {"name": "paper", "device": "d", "versions": {"numpy": "2"}, "commit": "c"}
+    record |= {"date": "2026-01-01T", "command": "python -m one", "said": "twice as fast"}
+    rows = [{"part": "table 1", "set": "a", "s": 1.0}, {"part": "figure 2", "threads": 4}]
+    text = page.as_rst(record | {"rows": rows})
+    assert text.count(".. csv-table::") == 2
+    assert "**table 1**" in text and "\n   set,s\n   a,1\n" in text
+    assert "\n   threads\n   4" in text
+    assert ":Command: ``python -m one``" in text and ":The paper: twice as fast" in text
+
+
+def test_times_of_peers_on_a_gpu_are_drawn_against_sizes(page):
+    def row(work, peer, skts, other):
+        return {"work": work, "peer": peer, "of skts": skts, "of the peer": other}
+
+    profile = "matrix profile with indices, random walk, {} points, window 128"
+    kernel = "kernel, one query against {} series, length {}"
+    rows = [row(profile.format("1,000"), "SCAMP", 0.1, 0.4)]
+    rows += [row(profile.format("2,000"), "SCAMP", 0.2, 0.9)]
+    rows += [row(kernel.format("1,000", "100"), "cuDTW++", 5.0, 4.0)]
+    rows += [row(kernel.format("1,000", "1,000"), "cuDTW++", 5.0, 2.0), row("a", "b", 1, 2)]
+    profiles, kernels = page.gpu_curves({"rows": rows}, kernel_rate=1e6).values()
+    assert profiles["SCAMP"] == [(1000, 0.4), (2000, 0.9)]
+    assert profiles[page.KERNEL] == [(1000, 0.5), (2000, 2.0)]
+    assert kernels["skts"] == [(100, pytest.approx(2e-6)), (1000, pytest.approx(2e-4))]
+    assert kernels["cuDTW++"] == [(100, pytest.approx(2.5e-6)), (1000, pytest.approx(5e-4))]
+
+
+def test_benchmarks_of_the_whole_life_import_nothing_of_a_version(module):
+    """They run at commits that lack what they call; each has sizes, and asv knows them."""
+    source = (ROOT / "benchmarks" / "life.py").read_text()
+    top = source[source.index("import contextlib") : source.index("ENGINES")]
+    assert "skts" not in top and "benchmarks" not in top
+    life = module("benchmarks.life")
+    known = json.loads((ROOT / "benchmarks" / "history" / "benchmarks.json").read_text())
+    for suite in life.SUITES:
+        with pytest.raises(NotImplementedError):
+            suite().setup("no such engine", suite.params[1][-1])
+        for name in life.names_of(suite):
+            about = known[f"life.{suite.__name__}.{name}"]
+            assert about["params"] == [[repr(value) for value in each] for each in suite.params]
+
+
+def test_each_paper_is_one_command(module):
+    """Its scripts have a record for each engine, and parts that are done at once are theirs."""
+    papers = module("benchmarks.papers")
+    assert len(papers.PAPERS) == 5
+    outputs = [
+        found for engine in ("numba", "cupy") for found in papers.scripts(papers.PAPERS, engine)
+    ]
+    assert len({output for _, output in outputs}) == len(outputs) > 15
+    for scripts in papers.PAPERS.values():
+        for name, parts in scripts.items():
+            known = module(name).PARTS
+            for part in parts:
+                words = part.arguments.split()
+                named = words[words.index("--parts") + 1 :] if "--parts" in words else []
+                named = list(itertools.takewhile(lambda word: not word.startswith("--"), named))
+                assert set(named) <= set(known), part
+
+
+def test_parts_of_a_paper_become_one_record(module, monkeypatch):
+    papers, records = module("benchmarks.papers"), module("benchmarks._records")
+    monkeypatch.setattr(records, "_script", lambda: "benchmarks.papers")
+    facts = {"versions": {"numpy": "2"}, "device": "1 of 2 cores", "commit": "c", "command": "a"}
+    parts = [facts | {"rows": [{"part": "table 1"}]}, facts | {"rows": [{"part": "figure 2"}]}]
+    made = papers.merged(parts, [0, 1])
+    assert [row["part"] for row in made["rows"]] == ["table 1", "figure 2"]
+    assert made["commit"] == "c" and "1 of 2" not in made["device"]

@@ -13,19 +13,18 @@ Pivots are chosen one after the other, each the candidate that is farthest from 
 are those of the UCR archive in the folder SKTS_DATA, if there is one, and random walks.
 """
 
-import argparse
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks._paper import keep, make_parser, parse
 from benchmarks._sets import archive
 from benchmarks.elastic.gpu_dtw import as_series
 from skts.engines import DTWMatrix, DTWNeighbors, Warping, run
 
 DK = Warping("dog_keeper", "absolute")
+OUTPUTS = {"numba": "papers-dog-keeper-pivots.json"}
 UCR = (
     *("Adiac", "CBF", "ECG200", "FaceFour", "GunPoint", "Haptics"),
     *("OSULeaf", "Plane", "Symbols", "SyntheticControl", "Trace", "TwoPatterns", "Wafer"),
@@ -89,7 +88,9 @@ def measure(name, X, Z):
         sys.exit(f"{name}: a bound is no bound")
     left = np.sum(ranges <= best, axis=1)
     row = {
-        "work": name,
+        "part": "the triangle inequality",
+        "set": name,
+        "data": "synthetic" if "walks" in name or "same" in name else "real",
         "candidates": len(X),
         "points": X.shape[1],
         "seconds of the search": seconds,
@@ -107,28 +108,22 @@ def measure(name, X, Z):
         row[f"distances that {count} pivots save a query, net"] = float(
             (left - both).mean() - count
         )
+    row["checked"] = "least of all distances; no bound is above its distance"
     return row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument(
-        "--output", type=Path, default=_records.RESULTS / "papers-dog-keeper-pivots.json"
-    )
-    options = parser.parse_args()
-    rows = []
+def pivots(options):
+    """A row for each set."""
     for name, X, Z in data_sets(np.random.default_rng(0)):
-        row = measure(name, X, Z)
-        rows.append(row)
-        saved = "  ".join(
-            f"{row[f'distances that {p} pivots save a query, net']:7.1f}" for p in PIVOTS
-        )
-        print(
-            f"{name:38}{len(X):6} candidates{row['left by ranges and ends, %']:7.1f} % left;"
-            f"  net savings of {PIVOTS} pivots a query: {saved}"
-        )
-        sys.stdout.flush()
-    _records.write_cpu(options.output, "Pivots for the dog-keeper distance", rows)
+        yield measure(name, X, Z)
+
+
+PARTS = {"pivots": pivots}
+
+
+def main():
+    options = parse(make_parser(__doc__, OUTPUTS, PARTS), OUTPUTS)
+    keep("Pivots for the dog-keeper distance (Bachmann and others)", pivots(options), options)
 
 
 if __name__ == "__main__":

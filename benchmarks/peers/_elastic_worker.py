@@ -21,7 +21,12 @@ OTHERS = {
     "erp": {"gap": 0.0},
     "lcss": {"epsilon": 1.0},
     "shape_dtw": {"reach": 15},
+    "wdtw": {"g": 0.05},
+    "adtw": {"penalty": 1.0},
+    "ddtw": {},
 }
+#: Distances of which aeon and wildboar have sums, and skts the roots.
+ROOTS = ("shape_dtw", "wdtw", "adtw", "ddtw")
 
 
 class Skts:
@@ -54,10 +59,13 @@ class Aeon:
     def other(self, metric, X, Y, threads):
         from aeon import distances
 
-        options = {self.NAMES.get(name, name): value for name, value in OTHERS[metric].items()}
+        names = {"penalty": "warp_penalty"} if metric == "adtw" else self.NAMES
+        if metric == "wdtw":
+            names = {}
+        options = {names.get(name, name): value for name, value in OTHERS[metric].items()}
         function = getattr(distances, f"{metric}_pairwise_distance")
         found = function(X, Y, n_jobs=threads, **options)
-        return np.sqrt(found) if metric == "shape_dtw" else found
+        return np.sqrt(found) if metric in ROOTS else found
 
     def pairwise(self, X, Y, threads, **window):
         from aeon.distances import dtw_pairwise_distance

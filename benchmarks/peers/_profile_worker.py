@@ -24,6 +24,13 @@ class Skts:
             x, y, window=window, exclusion=exclusion, engine="numba", n_jobs=threads
         )[:2]
 
+    def pan(self, x, lengths, threads):
+        from skts.motifs import pan_matrix_profile
+
+        given = {"exclusion": 0.25, "engine": "numba", "n_jobs": threads}
+        found = pan_matrix_profile(x, windows=lengths, **given)
+        return found.distances * np.sqrt(2 * lengths)[:, np.newaxis], found.indices
+
 
 class Stumpy:
     """Its exclusion is the ceiling of window / denominator."""
@@ -32,11 +39,26 @@ class Stumpy:
         import stumpy
 
         stumpy.config.STUMPY_EXCL_ZONE_DENOM = window / exclusion
+        if x.ndim == 2:
+            return stumpy.mstump(x, window)
         if y is None:
             found = stumpy.stump(x, window)
         else:
             found = stumpy.stump(x, window, T_B=y, ignore_trivial=False)
         return found[:, 0].astype(float), found[:, 1].astype(np.int64)
+
+    def pan(self, x, lengths, threads):
+        """One profile after the other: `stimp`, which is for pan profiles, does just that."""
+        import stumpy
+
+        stumpy.config.STUMPY_EXCL_ZONE_DENOM = 4
+        distances = np.full((len(lengths), len(x) - lengths[0] + 1), np.inf)
+        indices = np.full(distances.shape, -1)
+        for k, length in enumerate(lengths.tolist()):
+            found = stumpy.stump(x, length)
+            distances[k, : len(found)] = found[:, 0].astype(float)
+            indices[k, : len(found)] = found[:, 1].astype(np.int64)
+        return distances, indices
 
 
 class Pyscamp:
@@ -86,13 +108,21 @@ def prepare(name, request):
     library = LIBRARIES[name]()
     x, y = request["x"], request.get("y")
     window, exclusion, threads = (int(request[key]) for key in ("window", "exclusion", "threads"))
-    few = FEW + 2 * window
+    few = FEW + 2 * int(np.max(request.get("lengths", window)))
+
+    lengths = request.get("lengths")
 
     def work(n=None):
-        return library.profile(x[:n], None if y is None else y[:n], window, exclusion, threads)
+        if lengths is not None:
+            return library.pan(x[:n], lengths, threads)
+        other = None if y is None else y[:n]
+        return library.profile(x[..., :n], other, window, exclusion, threads)
 
     def answer(found):
         distances, indices = found
+        if x.ndim == 2 or lengths is not None:
+            # of ties, and of every channel, there is no one neighbour to look at
+            return np.where(np.isfinite(distances), distances, 0).astype(float).ravel() ** 2
         squares = np.asarray(distances, float) ** 2
         return np.concatenate([squares, named_neighbors(x, y, window, np.asarray(indices))])
 

@@ -108,6 +108,9 @@ OTHERS = {
     "erp": ("ERP, far apart", apart, ("aeon", "wildboar", "tsdistances")),
     "edr": ("EDR, far apart", apart, ("aeon", "wildboar")),
     "shape_dtw": ("shape DTW, from one slope", from_one_slope, ("aeon",)),
+    "wdtw": ("WDTW", walks, ("aeon",)),
+    "adtw": ("ADTW", walks, ("aeon",)),
+    "ddtw": ("DDTW", walks, ("aeon",)),
 }
 #: wildboar takes points as equal under MSM that differ a little.
 TOLERANCES = {"msm": 1e-7}

@@ -51,15 +51,26 @@ def two_walks(n):
     return {"x": x, "y": y}
 
 
+def eight_walks(n):
+    """Eight channels, each a random walk."""
+    return {"x": np.random.default_rng(3).standard_normal((8, n)).cumsum(axis=1)}
+
+
 @dataclass(frozen=True)
 class Work:
-    """One row of the table."""
+    """One row of the table.
+
+    `lengths` are windows of a pan profile, in the place of one; `libraries` are those that have the
+    function, if not all do.
+    """
 
     name: str
     series: Callable[[int], dict]
     n: int
     window: int
     curve: str | None = None
+    lengths: tuple[int, ...] = ()
+    libraries: tuple[str, ...] | None = None
 
     @property
     def size(self):
@@ -75,8 +86,13 @@ class Work:
         """The input of the workers, and the number of pairs of windows."""
         request = self.series(self.n)
         request |= {"window": self.window, "exclusion": self.window // 4 - 1}
-        n = self.n - self.window + 1
-        return request, n * n if "y" in request else n * (n - 1) // 2
+        if self.lengths:
+            request["lengths"] = np.array(self.lengths)
+        pairs = 0
+        for window in self.lengths or (self.window,):
+            n = self.n - window + 1
+            pairs += n * n if "y" in request else n * (n - 1) // 2
+        return request, pairs * (len(request["x"]) if request["x"].ndim == 2 else 1)
 
 
 WORKS = {
@@ -85,6 +101,17 @@ WORKS = {
     "ecg-128": Work("ECG, n = 50,000, window 128", ecg, 50_000, 128),
     "noise-128": Work("white noise, n = 20,000, window 128", noise, 20_000, 128),
     "two-128": Work("two random walks, n = 25,000 each, window 128", two_walks, 25_000, 128),
+    "channels-8": Work(
+        "profiles of every number of 8 channels, n = 5,000, window 128",
+        *(eight_walks, 5_000, 128),
+        libraries=("skts", "stumpy"),
+    ),
+    "pan-4000": Work(
+        "pan profile, random walk, n = 4,000, 11 lengths from 48 to 448",
+        *(walk, 4_000, 48),
+        lengths=tuple(range(48, 449, 40)),
+        libraries=("skts", "stumpy"),
+    ),
     **{
         f"size-{n}": Work(
             f"random walk, n = {n:,}, window 100",

@@ -1,7 +1,8 @@
 """Recorded benchmark runs on pages.
 
-The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded``
-quotes one figure: ``:recorded:`gpu-join | work of the row```.
+The directive ``benchmark-records`` makes a section and a table of each, but for those of attacks
+(``attacks-*.json``), each of which stands where ``benchmark-record`` names it; the role
+``recorded`` quotes one figure: ``:recorded:`gpu-join | work of the row```.
 
 A record is a JSON file of ``benchmarks/results/``::
 
@@ -23,10 +24,10 @@ from matplotlib.figure import Figure
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-from benchmarks._records import unchanged
+from benchmarks._records import device_of, unchanged
 from benchmarks.headlines import figure, read, rows_of
 
-FIELDS = ("name", "device", "versions", "commit", "date", "rows")
+FIELDS = ("name", "device", "versions", "commit", "date", "command", "rows")
 
 
 def read_record(path):
@@ -55,6 +56,8 @@ def show(value):
     return MARKUP.sub(r"\\\g<0>", str(value))
 
 
+#: How the names of records begin that other pages show.
+ELSEWHERE = "attacks-"
 #: Rows above which a table is folded away.
 MANY = 12
 #: Groups of records by the beginning of their file's name, in the order of the page.
@@ -93,31 +96,56 @@ GROUPS = {
 }
 
 
-def as_rst(record):
-    """One section: what was run, where and when, and the table of its rows."""
-    columns = list(dict.fromkeys(key for row in record["rows"] for key in row))
+def literal(words):
+    """Words as inline code."""
+    return f"``{words.replace('``', '` `')}``"
+
+
+def as_table(rows):
+    """Rows as a table: the columns that any of them has."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
     table = io.StringIO()
-    rows = [[show(row.get(column)) for column in columns] for row in record["rows"]]
-    csv.writer(table, lineterminator="\n").writerows([map(show, columns), *rows])
+    cells = [[show(row.get(column)) for column in columns] for row in rows]
+    csv.writer(table, lineterminator="\n").writerows([map(show, columns), *cells])
+    lines = [".. csv-table::", "   :header-rows: 1", "   :class: table-sm", ""]
+    return lines + [f"   {line}" for line in table.getvalue().splitlines()]
+
+
+def parts_of(rows):
+    """Tables of a record: one for each `part` of a paper, with its name; else one of all rows."""
+    named = {}
+    for row in rows:
+        rest = {key: value for key, value in row.items() if key != "part"}
+        named.setdefault(row.get("part", ""), []).append(rest)
+    return named
+
+
+def as_rst(record, *, heading=True):
+    """One section: what was run, where and when, and the tables of its rows."""
     name = record["name"][0].upper() + record["name"][1:]
-    lines = [
-        name,
-        "~" * len(name),
-        "",
-        f":Device: {show(record['device'])}",
+    lines = [name, "~" * len(name), ""] if heading else []
+    lines += [
+        f":Device: {show(device_of(record))}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
         f":Code: {'as it is now' if unchanged(record) else 'has changed since'}",
+        f":Command: {literal(record['command'])}",
         f":Versions: {show(record['versions'])}",
-        "",
     ]
+    for field, title in (("said", "The paper"), ("note", "Note")):
+        if record.get(field):
+            lines.append(f":{title}: {show(record[field])}")
+    if "runs" in record:
+        runs = [{key: str(value) for key, value in run.items()} for run in record["runs"]]
+        lines += [f":Run: {show({k: v for k, v in run.items() if v != 'None'})}" for run in runs]
+    lines.append("")
     many = len(record["rows"]) > MANY
     if many:
         count = f"{len(record['rows'])} rows"
         lines += [".. raw:: html", "", f"   <details><summary>{count}</summary>", ""]
-    if record["rows"]:
-        lines += [".. csv-table::", "   :header-rows: 1", "   :class: table-sm", ""]
-        lines += [f"   {line}" for line in table.getvalue().splitlines()]
+    for part, rows in parts_of(record["rows"]).items():
+        lines += ["", f"**{show(part)}**", ""] if part else []
+        lines += as_table(rows)
     if many:
         lines += ["", ".. raw:: html", "", "   </details>"]
     return "\n".join(lines)
@@ -185,15 +213,59 @@ def curves(records):
     }
 
 
+#: Works of `peers-gpu` that are done in several sizes.
+ON_A_GPU = re.compile(
+    r"(matrix profile with indices, .*), ([\d,]+) points, window (128)"
+    r"|(kernel), one query against ([\d,]+) series, length ([\d,]+)"
+)
+#: The line of what the kernel alone would take, at its rate in `gpu-join`.
+KERNEL = "kernel of skts alone"
+
+
+def gpu_curves(record, kernel_rate=None):
+    """Lines of time against size of the works of `peers-gpu`, as those of `curves`.
+
+    Parameters
+    ----------
+    record : dict
+    kernel_rate : float or None
+        Pairs of windows a second of the kernel of a matrix profile, for the line `KERNEL`.
+    """
+    found = {}
+    for row in record["rows"]:
+        match = ON_A_GPU.fullmatch(row["work"])
+        if match is None or row.get("of the peer") is None:
+            continue
+        if match[1]:
+            size = int(match[2].replace(",", ""))
+            curve, times = f"{match[1]}, window {match[3]}, on a GPU, by points", [1.0, 1.0]
+            seconds = row["of skts"], row["of the peer"]
+        else:
+            number, size = (int(match[k].replace(",", "")) for k in (5, 6))
+            curve = "DTW in float32, one query against many series, on a GPU, by length"
+            times = [number * size**2 / 1e12] * 2
+            seconds = 1 / row["of skts"], 1 / row["of the peer"]
+        lines = found.setdefault(curve, {})
+        for name, each, factor in zip(("skts", row["peer"]), seconds, times, strict=True):
+            lines.setdefault(name, {})[size] = each * factor
+        if match[1] and kernel_rate:
+            lines.setdefault(KERNEL, {})[size] = size**2 / 2 / kernel_rate
+    return {
+        curve: {name: sorted(points.items()) for name, points in lines.items()}
+        for curve, lines in found.items()
+        if all(len(points) > 1 for points in lines.values())
+    }
+
+
 def as_drawing(curve, lines):
     """One drawing as SVG: both axes in powers of ten, a line for each library."""
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes = figure.add_subplot()
     for library, points in sorted(
-        lines.items(), key=lambda item: (item[0] == CEILING, item[0] != "skts")
+        lines.items(), key=lambda item: (item[0] in (CEILING, KERNEL), item[0] != "skts")
     ):
         xy, width = tuple(zip(*points, strict=True)), 2.5 if library == "skts" else 1.2
-        if library == CEILING:
+        if library in (CEILING, KERNEL):
             axes.loglog(*xy, color="gray", ls="--", lw=1, label=library)
         else:
             axes.loglog(*xy, marker="o", markersize=3, lw=width, label=library)
@@ -208,6 +280,25 @@ def as_drawing(curve, lines):
     return f'<div role="img" aria-label="{label}">{drawing[drawing.index("<svg") :]}</div>'
 
 
+def as_raw(part):
+    """HTML in reStructuredText."""
+    return ".. raw:: html\n\n" + "\n".join(f"   {line}" for line in part.splitlines())
+
+
+def _kernel_rate(record):
+    """Pairs of windows a second of the float32 kernel of a matrix profile; None if not known."""
+    for row in record["rows"] if record else ():
+        if row["work"].startswith("kernel, float32") and "of 128 points" in row["work"]:
+            return 1e12 * row["value"]
+    return None
+
+
+def as_caption(record):
+    """Where and when what is drawn was measured, and by which command."""
+    where = f"{device_of(record)}, {str(record['date'])[:10]}, commit {record['commit']}"
+    return f"{show(where)}: {literal(record['command'])}"
+
+
 def page(paths):
     """The whole page as text: groups in order, in each the newest record first."""
     records = {path.stem: read_record(path) for path in paths}
@@ -219,6 +310,14 @@ def page(paths):
             continue
         found.sort(key=lambda record: str(record["date"]), reverse=True)
         sections.append(f"{title}\n{'-' * len(title)}\n\n{words}")
+        if group == "peers-gpu":
+            rate = _kernel_rate(records.get("gpu-join"))
+            sections.append(
+                "In the drawings the broken line is what the kernel of skts alone would take, at "
+                "the rate at which it was recorded."
+            )
+            for curve in gpu_curves(found[0], rate).items():
+                sections += [as_raw(as_drawing(*curve)), as_caption(found[0])]
         if group == "peers":
             sections.append(
                 "The fastest of the packages on one thread, and how many times as long as skts it "
@@ -227,10 +326,10 @@ def page(paths):
                 "that no method saves, at the rate of a matrix product on the same machine."
             )
             chart = as_chart(sorted(found, key=lambda record: record["name"]))
-            drawings = [as_drawing(*item) for item in sorted(curves(found).items())]
-            for part in (chart, *drawings):
-                lines = "\n".join(f"   {line}" for line in part.splitlines())
-                sections.append(f".. raw:: html\n\n{lines}")
+            sections.append(as_raw(chart))
+            for record in found:
+                for curve in sorted(curves([record]).items()):
+                    sections += [as_raw(as_drawing(*curve)), as_caption(record)]
         sections += map(as_rst, found)
     return "\n\n".join(sections) or "No run has been recorded yet."
 
@@ -240,9 +339,22 @@ class BenchmarkRecords(SphinxDirective):
 
     def run(self):
         paths = sorted(self.config.benchmark_records.glob("*.json"))
+        paths = [path for path in paths if not path.name.startswith(ELSEWHERE)]
         for path in paths:
             self.env.note_dependency(str(path))
         return self.parse_text_to_nodes(page(paths), allow_section_headings=True)
+
+
+class BenchmarkRecord(SphinxDirective):
+    """One record, without a heading of its own."""
+
+    required_arguments = 1
+
+    def run(self):
+        path = self.config.benchmark_records / f"{self.arguments[0]}.json"
+        self.env.note_dependency(str(path))
+        text = as_rst(read_record(path), heading=False)
+        return self.parse_text_to_nodes(text)
 
 
 def recorded(role, rawtext, text, lineno, inliner, options=None, content=()):
@@ -260,4 +372,5 @@ def setup(app):
     app.add_config_value("benchmark_records", None, "env")
     app.add_role("recorded", recorded)
     app.add_directive("benchmark-records", BenchmarkRecords)
+    app.add_directive("benchmark-record", BenchmarkRecord)
     return {"version": "2", "parallel_read_safe": True}

@@ -158,6 +158,11 @@ class PreparedStore:
         """Whether something made from an array is there."""
         return self._find(owner, key) is not None
 
+    def known(self, owner: np.ndarray, key: Hashable) -> Any:
+        """Return something made from an array if it is there, else None."""
+        found = self._find(owner, key)
+        return None if found is None else found.value
+
     def make_room(self, size: int) -> None:
         """Drop what was used longest ago until so many bytes more would fit."""
         gone = []  # freed after the loop: an entry may own arrays of others, which are dropped then

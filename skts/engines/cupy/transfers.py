@@ -12,6 +12,7 @@ import numpy as np
 from ..core import compiling
 
 __all__ = [
+    "LARGE",
     "Near",
     "as_in",
     "bring",
