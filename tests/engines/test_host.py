@@ -9,6 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_array_equal
 
+from skts.engines import Series, Shapes
 from skts.engines.host import arrays, plain, shapes, windows
 
 
@@ -78,3 +79,16 @@ def test_the_norm_of_a_difference_whatever_its_size(size):
     assert plain._norm(a, b, 3) == pytest.approx(math.hypot(*(a - b)), rel=1e-14)
     assert plain._norm(a, a, 3) == 0
     assert plain._norm(np.array([0.0, -np.inf]), np.zeros(2), 2) == np.inf
+
+
+@pytest.mark.parametrize("peak", [1.0, -3.0, 1e200])
+def test_a_series_is_constant_up_to_and_including_the_limit(peak):
+    """Points are at most 2^-40 of the largest apart."""
+    limit = np.full((1, 1, 4), peak)
+    limit[..., 1::2] -= peak * 2.0**-40
+    beyond = limit.copy()
+    beyond[..., 1::2] = np.nextafter(limit[..., 1::2], 0)
+    for series, constant in ((limit, True), (beyond, False)):
+        normalized = Shapes.normalized(Series(series, np.full(1, 4)))
+        assert (normalized.norms[0] == 0) == constant
+        assert (normalized.values == 0).all() == constant

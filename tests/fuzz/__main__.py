@@ -53,7 +53,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--progress", type=float, help="say every so many seconds how far it is")
     parser.add_argument(
-        "--grace", type=float, default=30.0, help="seconds that cases may take beyond the time"
+        "--grace",
+        type=float,
+        default=float("inf"),
+        help="seconds beyond the time after which a case is stopped; default: when it hangs",
     )
     parser.add_argument("--json", type=Path, help="write counts to this file")
     parser.add_argument("--commit", help="of the code, for --json, where git does not know it")
@@ -69,6 +72,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 #: Seconds that a worker may take to write its counts.
 SAVING = 10.0
+#: How many times as long as it may work a case may wait.
+WAITING = 5
 
 
 class Run:
@@ -143,7 +148,7 @@ class Run:
         options = self.options
         name = f"{place}-{life}"
         status_file = self.folder / f"status-{name}"
-        status_file.write_bytes(STATUS.pack(first, time.time(), 600.0, 0))
+        status_file.write_bytes(STATUS.pack(first, time.time(), 600.0, 0, 0.0))
         coverage = self.folder / f"coverage-{name}"
         self.coverage_files.append(coverage)
         reader, writer = os.pipe()
@@ -202,15 +207,15 @@ class Run:
                     *lines, rest = (rest + text).split("\n")
                     for line in lines:
                         self._take(json.loads(line))
-                number, began, limit, self.done[name] = STATUS.unpack_from(status, 0)
-                if time.time() - began > limit and not hung:
+                number, began, limit, self.done[name], spent = STATUS.unpack_from(status, 0)
+                if not hung and is_late(process.pid, time.time() - began, limit, spent):
                     hung = True
                     process.kill()
                 elif time.time() > end and not hung and (number >= self.least or stopped):
                     # asked first, as it has counts to save; then ended
                     process.send_signal(signal.SIGKILL if stopped else signal.SIGTERM)
                     stopped, end = True, time.time() + SAVING
-            number, began, limit, self.done[name] = STATUS.unpack_from(status, 0)
+            number, began, limit, self.done[name], _ = STATUS.unpack_from(status, 0)
         code = process.wait()
         listener.join(timeout=1)
         if stopped and code != 0 and not hung:
@@ -312,6 +317,21 @@ class Run:
         for kind, count in self.kinds.most_common():
             say(f"  {count:6,} {kind}")
         return sum(self.kinds.values())
+
+
+def is_late(process: int, seconds: float, limit: float, spent: float) -> bool:
+    """Whether a case hangs: it has worked for longer than it may, or waits for ever.
+
+    On a busy machine a compiler may take minutes on the clock, of which it works for seconds.
+    """
+    if seconds <= limit:
+        return False
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return True
+    worked = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") - spent
+    return worked > limit or seconds > WAITING * limit
 
 
 def pick_name(options: argparse.Namespace, number: int) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 
 __all__ = ["STATUS", "work"]
 
-#: What a worker is at: number of the case, when it began, seconds that it may take; cases done.
-STATUS = struct.Struct("qddq")
+#: What a worker is at: number of the case, when it began, seconds that it may take; cases done, and
+#: processor time of the process when it began.
+STATUS = struct.Struct("qddqd")
 #: Seconds that a case may take; the first ones of a function, which compile, may take more.
 PATIENCE, COMPILING = 60.0, 600.0
 #: Where two engines are compared, the oracle judges one case of so many; where one runs, all.
@@ -73,6 +74,9 @@ def work(order: dict[str, Any]) -> int:
             events.write(json.dumps(event) + "\n")
             events.flush()
 
+        def note(number: int, limit: float) -> None:
+            STATUS.pack_into(status, 0, number, time.time(), limit, done, time.process_time())
+
         number, saved, pause, done = order["first"], time.monotonic(), SAVED, 0
         parent = os.getppid()
         # every function once, however long it compiles
@@ -81,7 +85,7 @@ def work(order: dict[str, Any]) -> int:
         def one_case(number: int, name: str) -> int:
             """Run a case, tell what fails, and say whether to go on: 0, or `LOST`."""
             limit = COMPILING if seen[name] < 30 else PATIENCE
-            STATUS.pack_into(status, 0, number, time.time(), limit, done)
+            note(number, limit)
             start = time.monotonic()
             try:
                 case, labels = draw_case(order["seed"], number, name)
@@ -89,7 +93,7 @@ def work(order: dict[str, Any]) -> int:
                 tell(number=number, name=name, kind="fuzzer: cannot draw", text=repr(error))
                 return 0
             if "backend" in case.setting:  # processes that start, and compile
-                STATUS.pack_into(status, 0, number, time.time(), COMPILING, done)
+                note(number, COMPILING)
             judged = number // order["step"] % JUDGED == 0
             failure = find_failure(case, order["engine"], order["against"], judged=judged)
             coverage.note(name, labels, time.monotonic() - start)
@@ -102,7 +106,7 @@ def work(order: dict[str, Any]) -> int:
             if "cudaError" in str(failure) or "CUDA_ERROR" in str(failure):
                 return LOST
             if report:
-                STATUS.pack_into(status, 0, number, time.time(), COMPILING, done)
+                note(number, COMPILING)
                 case, failure = shrink(
                     case,
                     failure,
@@ -142,7 +146,7 @@ def work(order: dict[str, Any]) -> int:
         except Stopped:
             tell(number=number, name=name, unfinished=True)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        STATUS.pack_into(status, 0, number, time.time(), PATIENCE, done)
+        note(number, COMPILING)
         coverage.save(keep)
     return code
 
