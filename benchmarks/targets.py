@@ -437,21 +437,11 @@ SECTIONS = {
             beside("peers-search", "random walk, 1,000,000 points, query 128, band 6"),
         ),
         Target(
-            "the same, two threads by one",
-            "x one thread",
+            "the same, two threads",
+            "x",
             1.8,
             None,
-            quotient(
-                "peers-search",
-                (
-                    "random walk, 1,000,000 points, query 128, band 6",
-                    {"threads": 1, "library": "skts"},
-                ),
-                (
-                    "random walk, 1,000,000 points, query 128, band 6",
-                    {"threads": 2, "library": "skts"},
-                ),
-            ),
+            beside("peers-search", "random walk, 1,000,000 points, query 128, band 6", threads=2),
         ),
         Target(
             "the same, no band, one thread",
