@@ -67,18 +67,18 @@ def sources(script, engine):
     words = re.split(r"[._]", script)
     own = [name for name in families if name in words] or families
     folders = [engines / layer / name for name in own for layer in ("families", engine)]
-    return {path.relative_to(ROOT).as_posix(): _digest(path) for path in folders}
+    return {path.relative_to(ROOT).as_posix(): digest(path) for path in folders}
 
 
 def unchanged(record):
     """Whether the code that a record measured is as it was; not known of the oldest records."""
     found = record.get("sources", {})
     return bool(found) and all(
-        (ROOT / name).is_dir() and _digest(ROOT / name) == digest for name, digest in found.items()
+        (ROOT / name).is_dir() and digest(ROOT / name) == known for name, known in found.items()
     )
 
 
-def _digest(folder):
+def digest(folder):
     """Digest of all sources of a folder."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):

@@ -11,10 +11,20 @@ import inspect
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skts import DTWCondenser, DTWKMedoids, DTWNearestNeighbor, config_context
+from skts import (
+    DTWCondenser,
+    DTWKMedoids,
+    DTWNearestNeighbor,
+    DTWNeighbors,
+    SubsequenceMonitor,
+    SubsequenceSearch,
+    config_context,
+)
 from skts.cluster import choose_n_clusters
+from skts.engines.families.search.every_window import normalize_windows
+from skts.engines.families.search.subsequence import normalize_query
 from skts.metrics import PointCost, dtw_matches, pairwise_distances, silhouette_samples
 from skts.neighbors import dtw_window_search, elastic_parameter_search
 from skts.plotting import AlignmentDisplay
@@ -25,8 +35,6 @@ from tests.test_contract import same_bits
 
 #: All that refuses a function, and why.
 REFUSED = {
-    "SubsequenceMonitor": "windows are ruled out by bounds, and of a function none is known",
-    "SubsequenceSearch": "windows are ruled out by bounds, and of a function none is known",
     "adtw": "its prices of steps are in units of a named cost",
     "lb_keogh": "a bound, and of a function none is known",
     "shape_dtw": "its path is that of descriptors, which a function of two points cannot price",
@@ -173,6 +181,81 @@ def test_parts_of_long_series(drawn):
     found = dtw_matches(drawn[0, :4], line, 2, cost=leaning, engine="oracle")
     for distance, (start, stop) in zip(*found, strict=True):
         assert matrix([drawn[0, :4]], [line[start:stop]])[0, 0] == distance
+
+
+def normalized(points):
+    """Channels less their mean, over their deviation; constant ones are zeros."""
+    points = np.atleast_2d(points)
+    deviations = points.std(axis=1, keepdims=True)
+    apart = points - points.mean(axis=1, keepdims=True)
+    return np.divide(apart, deviations, out=np.zeros_like(apart), where=deviations > 1e-12)
+
+
+@pytest.mark.parametrize("options", [{"window": 1}, {"metric": "euclidean"}], ids=str)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_windows(drawn, normalize, options):
+    """Every window of both series by itself, the query first; gaps match nothing."""
+    gap = drawn[2:4].ravel().copy()
+    gap[7] = np.nan
+    lines, query, form = (
+        [drawn[:2].ravel(), gap],
+        drawn[4, :5],
+        normalized if normalize else np.array,
+    )
+    wanted = {}
+    for series, line in enumerate(lines):
+        for start in range(len(line) - 4):
+            window = line[start : start + 5]
+            if np.isfinite(window).all():
+                pair = [form(query)], [form(window)]
+                wanted[series, start] = matrix(*pair, **options)[0, 0]
+    search = SubsequenceSearch(
+        cost=leaning, normalize=normalize, exclusion=2, engine="oracle", **options
+    ).fit(lines)
+    distances, positions = search.kneighbors([query], 3)
+    left, taken = sorted(wanted, key=wanted.get), []
+    while left and len(taken) < 3:
+        taken.append(left.pop(0))
+        (series, start) = taken[-1]
+        left = [one for one in left if one[0] != series or abs(one[1] - start) > 2]
+    assert list(map(tuple, positions[0].tolist())) == taken
+    assert_allclose(distances[0], [wanted[one] for one in taken], rtol=1e-12)
+    radius = float(distances[0, 1]) + 1e-9
+    found = search.radius_neighbors([query], radius)[1][0]
+    within = {one for one, distance in wanted.items() if distance <= radius}
+    assert set(map(tuple, found.tolist())) == within
+    monitor = SubsequenceMonitor(
+        radius, cost=leaning, normalize=normalize, exclusion=0, engine="oracle", **options
+    ).fit([query])
+    starts = [monitor.update(part)[1][0] for part in np.array_split(lines[0], 3)]
+    assert np.concatenate(starts).tolist() == sorted(s for series, s in within if series == 0)
+
+
+def test_windows_of_several_channels_have_the_bits_of_queries(rng):
+    windows = rng.normal(size=(4, 3, 7)) * 1e3
+    windows[1, 2] = 5.0
+    for window, found in zip(windows, normalize_windows(windows, True), strict=True):
+        assert_array_equal(found, normalize_query(window, True))
+    assert_array_equal(normalize_windows(windows, False), windows)
+
+
+def test_rotations(drawn):
+    """The least over the shifts of what is found; the query first."""
+    queries, found = drawn[:3], drawn[3:]
+    turned = np.stack([matrix(queries, np.roll(found, s, axis=1)) for s in range(6)])
+    D = turned.min(axis=0)
+    model = DTWNeighbors(cost=leaning, rotation_invariant=True, engine="oracle").fit(found)
+    distances, indices, shifts = model.kneighbors(queries, 2, return_shift=True)
+    order = np.argsort(D, axis=1, kind="stable")[:, :2]
+    assert_array_equal(indices, order)
+    assert_array_equal(distances, np.take_along_axis(D, order, axis=1))
+    rows = np.arange(3)[:, np.newaxis]
+    assert_array_equal(shifts, turned.argmin(axis=0)[rows, indices])
+    near = model.radius_neighbors(queries, float(np.median(D)), return_distance=False)
+    assert [sorted(one) for one in near] == [np.flatnonzero(d <= np.median(D)).tolist() for d in D]
+    own = np.stack([matrix(found, np.roll(found, s, axis=1)) for s in range(6)]).min(axis=0)
+    np.fill_diagonal(own, np.inf)
+    assert_array_equal(model.kneighbors(n_neighbors=1)[1][:, 0], own.argmin(axis=1))
 
 
 def test_pictures(drawn):

@@ -4,7 +4,8 @@
 
 adds rows to `benchmarks/results/elastic-vote.json`, one for each set and distance, small sets
 first, until the time is over. Rows that the record holds already are kept while the code is as it
-was, so that the same command goes on. ``--sets GunPoint Coffee`` and ``--metrics msm twe`` choose.
+was, so that the same command goes on. ``--sets GunPoint Coffee`` and ``--metrics msm twe`` choose;
+``--workers 8`` computes eight rows at a time, of which each holds times that are not its own.
 Each row has the error on the test series with the usual parameters and with those that
 `elastic_parameter_search` chooses on the training series (a hundred values), the error left out,
 and the times; published errors are those of `reference.csv`. The last rows are means over the sets
@@ -17,11 +18,15 @@ import json
 import os
 import sys
 import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from functools import cache
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks import _gpu, _records
 from skts import DTWNearestNeighbor
 from skts._metrics import METRICS
 from skts.neighbors import elastic_parameter_search
@@ -36,6 +41,7 @@ PUBLISHED = {
 }
 
 
+@cache
 def load(folder, name):
     """Training series and labels, test series and labels; None of sets with gaps."""
     with np.load(folder / "ucr" / f"{name}.npz") as data:
@@ -113,10 +119,45 @@ def earlier(path):
     return [row for row in record["rows"] if "metric" in row]
 
 
+def work_of(folder, rows, published, options):
+    """Arguments of `row_of`, but for the series: of all sets and distances that have no row yet."""
+    done = {(row["set"], row["metric"]) for row in rows}
+    paths = sorted((folder / "ucr").glob("*.npz"), key=lambda path: path.stat().st_size)
+    for path in paths:
+        name = path.stem
+        left = [metric for metric in options.metrics if (name, metric) not in done]
+        if not left or (options.sets and name not in options.sets) or load(folder, name) is None:
+            continue
+        for metric in left:
+            yield folder, name, metric, published.get(name), options.engine
+
+
+def computed(folder, name, *more):
+    """The row of a set and a distance."""
+    return row_of(load(folder, name), name, *more)
+
+
+def in_turn(work, seconds, workers):
+    """Rows as they are done, by one process or several; none is begun after these seconds."""
+    start = time.perf_counter()
+    timely = (one for one in work if time.perf_counter() - start <= seconds)
+    if workers == 1:
+        yield from (computed(*one) for one in timely)
+        return
+    # a process that is forked has no CUDA
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        under_way = {pool.submit(computed, *one) for one in islice(timely, workers)}
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            under_way |= {pool.submit(computed, *one) for one in islice(timely, len(done))}
+            yield from (row.result() for row in done)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--engine", default="numba")
     parser.add_argument("--seconds", type=float, default=20.0, help="begin nothing after these")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--metrics", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--commit", help="what to record where there is no git")
@@ -128,29 +169,21 @@ def main():
     with (folder / "reference.csv").open(encoding="utf-8") as file:
         published = {row["name"]: row for row in csv.DictReader(file)}
     rows = earlier(options.output)
-    done = {(row["set"], row["metric"]) for row in rows}
-    paths = sorted((folder / "ucr").glob("*.npz"), key=lambda path: path.stat().st_size)
-    start = time.perf_counter()
-    for path in paths:
-        name = path.stem
-        left = [metric for metric in options.metrics if (name, metric) not in done]
-        if not left or (options.sets and name not in options.sets):
-            continue
-        parts = load(folder, name)
-        for metric in left if parts is not None else ():
-            if time.perf_counter() - start > options.seconds:
-                return
-            row = row_of(parts, name, metric, published.get(name), options.engine)
-            print(row, flush=True)
-            rows.append(row)
-            found = _records.record(
-                "1-NN errors of the elastic distances on UCR sets",
-                device=_records.cpu() if options.engine == "numba" else options.engine,
-                versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
-                rows=[*rows, *means(rows)],
-                commit=options.commit,
-            )
-            _records.write(options.output, found)
+    device, versions = _records.cpu(), _records.versions("skts", "numpy", "numba")
+    if options.engine == "cupy":
+        device, versions = _gpu.device_and_versions()
+    work = work_of(folder, rows, published, options)
+    for row in in_turn(work, options.seconds, options.workers):
+        print(row, flush=True)
+        rows.append(row)
+        found = _records.record(
+            "1-NN errors of the elastic distances on UCR sets",
+            device=device,
+            versions=versions | _records.versions("scikit-learn"),
+            rows=[*rows, *means(rows)],
+            commit=options.commit,
+        )
+        _records.write(options.output, found)
 
 
 if __name__ == "__main__":

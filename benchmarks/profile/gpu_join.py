@@ -2,7 +2,7 @@
 
     python -m benchmarks.profile.gpu_join
 
-takes less than two minutes and writes `benchmarks/results/gpu-join.json`. In each row neighbours
+takes some four minutes and writes `benchmarks/results/gpu-join.json`. In each row neighbours
 and distances of a sample of windows are compared, bit by bit, with certified distances of those
 windows to all others on the CPU. `SKTS_DATA` names a folder with `long/mitbih100_mlii.npz`, an
 ECG; without it there are no rows of the ECG.
@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
 from skts.engines import ConcatenatedSeries, Join, Tile, WindowDistances, find_engine, run
-from skts.motifs import matrix_profile
+from skts.motifs import matrix_profile, pan_matrix_profile
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
 WHOLE_ROWS = (
@@ -32,7 +32,15 @@ WHOLE_ROWS = (
 #: Type, points, must and reach in Tcells/s.
 KERNEL_ROWS = (("float32", 400_000, 3.5, 4.5), ("float64", 400_000, 1.5, 2.0))
 #: Channels, points, must and reach in seconds of the profiles of every number of channels.
-CHANNEL_ROWS = ((3, 200_000, None, None), (8, 200_000, 0.4, 0.2), (32, 50_000, None, None))
+CHANNEL_ROWS = (
+    (3, 200_000, None, None),
+    (8, 200_000, 0.4, 0.2),
+    (32, 50_000, None, None),
+    (64, 50_000, None, None),
+    (128, 100_000, 4.0, 1.5),
+)
+#: Points, lengths, must and reach in seconds of the profiles of all lengths.
+LENGTH_ROWS = ((250_000, range(100, 2001), 30.0, 12.0), (4_000, range(50, 151, 10), None, None))
 #: Windows that are checked.
 SAMPLE = 20
 
@@ -82,11 +90,16 @@ def whole_rows(rng):
         }
 
 
+def sample_of(x):
+    """How many windows of so many channels are checked: their distances are all held at once."""
+    return SAMPLE if len(x) <= 32 else 5
+
+
 def check_channels(x, length, found, rng):
     """Whether sampled windows have the nearest neighbours that the CPU finds among all."""
     lines = [ConcatenatedSeries.of([one]) for one in x]
     places = np.arange(x.shape[1] - length + 1)
-    chosen = np.sort(rng.choice(places, SAMPLE, replace=False))
+    chosen = np.sort(rng.choice(places, sample_of(x), replace=False))
     each = [run(WindowDistances(line, chosen, line, length), engine="numba") for line in lines]
     counted = np.arange(1, len(x) + 1)[:, np.newaxis, np.newaxis]
     means = np.sort(each, axis=0).cumsum(axis=0) / counted
@@ -100,7 +113,7 @@ def channel_rows(rng):
     """Profiles of every number of channels, by the public function."""
     for n_channels, n, must, reach in CHANNEL_ROWS:
         x, elapsed = rng.standard_normal((n_channels, n)).cumsum(axis=1), []
-        for _ in range(6):
+        for _ in range(6 if n_channels <= 32 else 3):
             start = time.perf_counter()
             found = matrix_profile(x.copy(), window=128, engine="cupy")
             elapsed.append(time.perf_counter() - start)
@@ -112,7 +125,38 @@ def channel_rows(rng):
             "reach": reach,
             "checked": verdict(
                 check_channels(x, 128, found, rng),
-                f"{SAMPLE} windows against all others on the CPU, to 1e-12",
+                f"{sample_of(x)} windows against all others on the CPU, to 1e-12",
+            ),
+        }
+
+
+def length_rows(rng):
+    """Profiles of all lengths, by the public function; some of them checked."""
+    for n, lengths, must, reach in LENGTH_ROWS:
+        x, elapsed = rng.standard_normal(n).cumsum(), []
+        for _ in range(1 if len(lengths) > 100 else 6):
+            start = time.perf_counter()
+            found = pan_matrix_profile(x.copy(), lengths, engine="cupy")
+            elapsed.append(time.perf_counter() - start)
+        line, same = ConcatenatedSeries.of([x]), []
+        for row in (0, len(lengths) // 2, len(lengths) - 1):
+            length = int(found.windows[row])
+            distances = found.distances[row] * np.sqrt(2 * length)
+            chosen = np.sort(rng.choice(line.n_windows(length), SAMPLE, replace=False))
+            every = run(WindowDistances(line, chosen, line, length), engine="numba")
+            places = np.arange(every.shape[1])
+            every[np.abs(chosen[:, None] - places) <= -(-length // 4)] = np.inf
+            same.append(np.array_equal(every.argmin(axis=1), found.indices[row, chosen]))
+            same.append(np.allclose(every.min(axis=1), distances[chosen], rtol=1e-12, atol=0))
+        yield {
+            "work": f"profiles of {len(lengths):,} lengths from {lengths[0]:,} to {lengths[-1]:,}, "
+            f"{n:,} points",
+            "value": median(elapsed[-5:]),
+            "unit": "s",
+            "must": must,
+            "reach": reach,
+            "checked": verdict(
+                all(same), f"{SAMPLE} windows of 3 lengths against all others on the CPU"
             ),
         }
 
@@ -153,7 +197,7 @@ def main():
     """Run all rows, print and record them."""
     options = make_parser(__doc__, "gpu-join.json").parse_args()
     rng = np.random.default_rng(0)
-    rows = chain(kernel_rows(rng), whole_rows(rng), channel_rows(rng))
+    rows = chain(kernel_rows(rng), whole_rows(rng), channel_rows(rng), length_rows(rng))
     keep_rows("Matrix profiles on a GPU", rows, options)
 
 

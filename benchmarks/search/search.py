@@ -82,3 +82,21 @@ class Stream:
 
     def time_update(self, engine, n_points):
         self.monitor.update(self.points)
+
+
+class StreamOfChannels:
+    """Patterns of three channels in a stream that comes in pieces."""
+
+    params = [ENGINES, [100, 1000]]
+    param_names = ["engine", "n_points"]
+
+    def setup(self, engine, n_points):
+        skip_unless_available(engine)
+        rng = np.random.default_rng(0)
+        patterns = rng.standard_normal((10, 3, 128)).cumsum(axis=2)
+        self.points = rng.standard_normal((3, n_points)).cumsum(axis=1)
+        self.monitor = SubsequenceMonitor(6.0, window=0.05, n_jobs=1, engine=engine).fit(patterns)
+        self.monitor.update(self.points)
+
+    def time_update(self, engine, n_points):
+        self.monitor.update(self.points)

@@ -1,7 +1,8 @@
 """Recorded benchmark runs on pages.
 
-The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded``
-quotes one figure: ``:recorded:`gpu-join | work of the row```.
+The directive ``benchmark-records`` makes a section and a table of each, but for those of attacks
+(``attacks-*.json``), each of which stands where ``benchmark-record`` names it; the role
+``recorded`` quotes one figure: ``:recorded:`gpu-join | work of the row```.
 
 A record is a JSON file of ``benchmarks/results/``::
 
@@ -55,6 +56,8 @@ def show(value):
     return MARKUP.sub(r"\\\g<0>", str(value))
 
 
+#: How the names of records begin that other pages show.
+ELSEWHERE = "attacks-"
 #: Rows above which a table is folded away.
 MANY = 12
 #: Groups of records by the beginning of their file's name, in the order of the page.
@@ -117,13 +120,11 @@ def parts_of(rows):
     return named
 
 
-def as_rst(record):
+def as_rst(record, *, heading=True):
     """One section: what was run, where and when, and the tables of its rows."""
     name = record["name"][0].upper() + record["name"][1:]
-    lines = [
-        name,
-        "~" * len(name),
-        "",
+    lines = [name, "~" * len(name), ""] if heading else []
+    lines += [
         f":Device: {show(device_of(record))}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
@@ -134,6 +135,9 @@ def as_rst(record):
     for field, title in (("said", "The paper"), ("note", "Note")):
         if record.get(field):
             lines.append(f":{title}: {show(record[field])}")
+    if "runs" in record:
+        runs = [{key: str(value) for key, value in run.items()} for run in record["runs"]]
+        lines += [f":Run: {show({k: v for k, v in run.items() if v != 'None'})}" for run in runs]
     lines.append("")
     many = len(record["rows"]) > MANY
     if many:
@@ -335,9 +339,22 @@ class BenchmarkRecords(SphinxDirective):
 
     def run(self):
         paths = sorted(self.config.benchmark_records.glob("*.json"))
+        paths = [path for path in paths if not path.name.startswith(ELSEWHERE)]
         for path in paths:
             self.env.note_dependency(str(path))
         return self.parse_text_to_nodes(page(paths), allow_section_headings=True)
+
+
+class BenchmarkRecord(SphinxDirective):
+    """One record, without a heading of its own."""
+
+    required_arguments = 1
+
+    def run(self):
+        path = self.config.benchmark_records / f"{self.arguments[0]}.json"
+        self.env.note_dependency(str(path))
+        text = as_rst(read_record(path), heading=False)
+        return self.parse_text_to_nodes(text)
 
 
 def recorded(role, rawtext, text, lineno, inliner, options=None, content=()):
@@ -355,4 +372,5 @@ def setup(app):
     app.add_config_value("benchmark_records", None, "env")
     app.add_role("recorded", recorded)
     app.add_directive("benchmark-records", BenchmarkRecords)
+    app.add_directive("benchmark-record", BenchmarkRecord)
     return {"version": "2", "parallel_read_safe": True}

@@ -64,7 +64,7 @@ from .families.elastic.custom import CustomWarping
 from .families.elastic.descriptors import derivative
 from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
-from .families.elastic.places import best_shifts, match_spans
+from .families.elastic.places import best_shifts, distances_of_all_shifts, match_spans
 from .families.elastic.point_costs import PointCost
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
@@ -92,6 +92,7 @@ from .families.profile.spaced import SpacedNeighbors
 from .families.profile.spaced_channels import SpacedChannels
 from .families.profile.timed import TimedJoin
 from .families.profile.windows import WindowDistances, WindowKinds
+from .families.search.every_window import EveryWindow
 from .families.search.subsequence import (
     LongSeries,
     SubsequenceNeighbors,
@@ -137,6 +138,7 @@ __all__ = [
     "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
+    "EveryWindow",
     "GroupMatches",
     "GroupSplits",
     "Groups",
@@ -196,6 +198,7 @@ __all__ = [
     "check_size",
     "choose",
     "derivative",
+    "distances_of_all_shifts",
     "engine_names",
     "exclusion_points",
     "fetch",

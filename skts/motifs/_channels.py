@@ -114,6 +114,11 @@ class ChannelWindows:
         return self.first.exclusion
 
     @property
+    def separation(self) -> int:
+        """See `WindowSet`."""
+        return self.first.separation
+
+    @property
     def normalize(self) -> bool:
         """Whether windows are z-normalised."""
         return self.first.normalize

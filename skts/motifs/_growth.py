@@ -86,23 +86,30 @@ class KnownNeighbors(NamedTuple):
         dropped : int
             Points that the last series has lost at its beginning.
         """
-        first, n_new = int(windows.pool.starts[-1]), windows.number - since
-        new = self.none(n_new, self.n_known)
-        distances, indices, limit = (
-            np.concatenate([one[:first], one[first + dropped :], nothing])
-            for one, nothing in zip(self, new, strict=True)
-        )
-        # places that are negative, in the last series, are no numbers without a sign
-        own = indices - first
-        losing = np.zeros(limit.size, bool)
-        losing[np.flatnonzero(own.view(np.uint64) < dropped) // self.n_known] = True
-        rows = np.flatnonzero(losing)
-        gone = own[rows].view(np.uint64) < dropped
-        np.subtract(indices, dropped, out=indices, where=own >= 0)
-        # what is left moves up, in its order
-        order = np.argsort(gone, axis=1, kind="stable")
-        distances[rows] = np.take_along_axis(np.where(gone, np.inf, distances[rows]), order, axis=1)
-        indices[rows] = np.take_along_axis(np.where(gone, -1, indices[rows]), order, axis=1)
+        first = int(windows.pool.starts[-1])
+        shape = windows.number, self.n_known
+        distances, indices, limit = np.empty(shape), np.empty(shape, np.int64), np.empty(shape[0])
+        distances[since:], indices[since:], limit[since:] = np.inf, -1, np.inf
+        # of places in the last series, from `first` on; what has left comes below it
+        for old, here in (
+            (slice(first), slice(first)),
+            (slice(first + dropped, None), slice(first, since)),
+        ):
+            distances[here], limit[here] = self.distances[old], self.limit[old]
+            places = self.indices[old]
+            moved = np.subtract(places, dropped, out=indices[here])
+            np.maximum(moved, np.minimum(places, first - 1) if first else -1, out=moved)
+            own = places - first if first else places
+            # negative ones are large numbers without a sign
+            losing = np.zeros(len(places), bool)
+            losing[np.flatnonzero(own.view(np.uint64) < dropped) // self.n_known] = True
+            rows = np.flatnonzero(losing)
+            gone = own[rows].view(np.uint64) < dropped
+            # what is left moves up, in its order
+            order = np.argsort(gone, axis=1, kind="stable")
+            for values, nothing in (distances[here], np.inf), (indices[here], -1):
+                left = np.where(gone, nothing, values[rows])
+                values[rows] = np.take_along_axis(left, order, axis=1)
         return type(self)(distances, indices, limit)
 
     def add(self, new: Nearest | JoinFound, since: int) -> None:
@@ -112,12 +119,10 @@ class KnownNeighbors(NamedTuple):
         limit[since:] = distances[since:, -1]
         rows = np.flatnonzero(new.distances[:since, 0] < limit[:since])
         missing = new.distances[rows] >= limit[rows, np.newaxis]
-        both = (
-            np.hstack([distances[rows], np.where(missing, np.inf, new.distances[rows])]),
-            np.hstack([indices[rows], np.where(missing, -1, new.indices[rows])]),
+        near = Nearest(
+            np.where(missing, np.inf, new.distances[rows]), np.where(missing, -1, new.indices[rows])
         )
-        order = np.lexsort(both[::-1], axis=1)[:, : self.n_known]
-        distances[rows], indices[rows] = (np.take_along_axis(a, order, axis=1) for a in both)
+        distances[rows], indices[rows] = Nearest(distances[rows], indices[rows]).merged(near)
         # where there is no room, others are left out
         limit[rows] = np.minimum(limit[rows], distances[rows, -1])
 

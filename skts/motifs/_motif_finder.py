@@ -458,6 +458,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         dropped = 0 if max_points is None else max(0, parts[series].size - int(max_points))
         parts[series] = parts[series][dropped:]
         grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
+        grown = grown.after(pool, dropped)
         windows = self._windows((grown,), lengths, self._rule)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = known = None
@@ -474,7 +475,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         found = self._find(windows, profiles, compute)
         if not found[0]:
             raise_no_pair("motif", windows[0], n_samples)
-        self._pools = (grown,)
+        self._pools = (grown._replace(origin=None),)
         self._set_found(*found, profiles)
         if known is not None and max(one.n_known for one, *_ in known) > 1:
             self._known = known

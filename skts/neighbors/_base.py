@@ -27,6 +27,7 @@ from ..engines import (
     Series,
     Within,
     best_shifts,
+    distances_of_all_shifts,
     get_engine,
     match_spans,
 )
@@ -205,8 +206,8 @@ class NeighborsMixin(SeriesMixin):
                 f"n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
                 f"n_samples = {len(queries)}"
             )
-        if self._precomputed:
-            distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
+        if self._precomputed or self._every_shift:
+            distances, indices = _nearest_of(self._matrix(queries), int(k), excluded)
         else:
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
         places = [self._spans(queries, indices)] if return_span else []
@@ -413,8 +414,8 @@ class NeighborsMixin(SeriesMixin):
         if not limit >= 0:
             raise ValueError(f"Expected radius >= 0. Got {given}")
         queries, excluded = self._queries(X)
-        if self._precomputed:
-            return _within_of(queries, self.n_samples_fit_, limit, excluded)
+        if self._precomputed or self._every_shift:
+            return _within_of(self._matrix(queries), limit, excluded)
         distance = self._distance()
         rows, cols, warping = distance.sides(queries, self._series)
         if self.rotation_invariant:
@@ -439,6 +440,21 @@ class NeighborsMixin(SeriesMixin):
         return tags
 
     @property
+    def _every_shift(self) -> bool:
+        """Whether all shifts are tried: of a function as the cost no bounds are known."""
+        return self.rotation_invariant and callable(self.cost)
+
+    def _matrix(self, queries: Series) -> np.ndarray:
+        """All distances to the training series: those that were given, or the least of all shifts.
+
+        The array may be written to.
+        """
+        if self._precomputed:
+            return check_distances(queries, self.n_samples_fit_).copy()
+        warping = self._distance().warping
+        return distances_of_all_shifts(queries, self._series, warping, self._run)
+
+    @property
     def _precomputed(self) -> bool:
         return self.metric == "precomputed"
 
@@ -450,8 +466,6 @@ class NeighborsMixin(SeriesMixin):
         distance = distance_of(
             metric, given, cost=self.cost, window=self.window, alignment=self.alignment
         )
-        if self.rotation_invariant and callable(self.cost):
-            raise ValueError("rotation_invariant=True does not go with a function as its cost.")
         made = distance.entry.describe is not None or distance.warping.described
         if self.rotation_invariant and made:
             raise ValueError(f"rotation_invariant=True does not go with metric={metric!r}.")
@@ -462,7 +476,7 @@ class NeighborsMixin(SeriesMixin):
     ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
         queries, candidates, warping = self._distance().sides(queries, candidates)
-        if self.rotation_invariant and not self._precomputed:
+        if self.rotation_invariant and not (self._precomputed or callable(self.cost)):
             return RotationNeighbors(queries, candidates, k, excluded, warping)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
@@ -539,22 +553,17 @@ def check_distances(matrix: Series, n_columns: int) -> np.ndarray:
 
 
 def _nearest_of(
-    matrix: Series, n_columns: int, k: int, excluded: np.ndarray | None
+    values: np.ndarray, k: int, excluded: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest columns of each row of precomputed distances, ties by column."""
-    values = check_distances(matrix, n_columns)
+    """The nearest columns of each row of distances, ties by column; the array is written to."""
     if excluded is not None:
-        values = values.copy()
         values[np.arange(len(values)), excluded] = np.inf
     indices = np.argsort(values, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(values, indices, axis=1), indices
 
 
-def _within_of(
-    matrix: Series, n_columns: int, radius: float, excluded: np.ndarray | None
-) -> Within:
-    """The columns of each row of precomputed distances that are within a radius."""
-    values = check_distances(matrix, n_columns)
+def _within_of(values: np.ndarray, radius: float, excluded: np.ndarray | None) -> Within:
+    """The columns of each row of distances that are within a radius."""
     near = values <= radius
     if excluded is not None:
         near[np.arange(len(values)), excluded] = False

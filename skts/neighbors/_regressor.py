@@ -57,7 +57,8 @@ class DTWNearestNeighborRegressor(NeighborsMixin, RegressorMixin, BaseEstimator)
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series, each matched in full. Queries and training series may have any
         lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
-        in float64 whatever `precision` says.
+        in float64 whatever `precision` says. Under a function as the cost every shift of every
+        training series is tried, which takes far longer.
     weights : {"uniform", "distance"} or callable, default "uniform"
         Weights of the mean: "uniform" gives each neighbour 1, "distance" the inverse of its
         distance (neighbours at distance 0 then stand for all). A callable takes an array of

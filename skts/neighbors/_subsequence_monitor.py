@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,20 +15,26 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import as_host, check_more_points, check_series
-from ..base import SeriesMixin
 from ..engines import LongSeries, SubsequenceNeighbors, Warping, exclusion_points, get_engine
-from ._subsequence_search import _refuse_channels, _search_warping, _without_padding
+from ._subsequence_search import (
+    SearchMixin,
+    _engine_of,
+    _search_warping,
+    _without_padding,
+    _work_under,
+)
 from ._undecided import Undecided
 
 __all__ = ["SubsequenceMonitor"]
 
 
-class SubsequenceMonitor(SeriesMixin, BaseEstimator):
+class SubsequenceMonitor(SearchMixin, BaseEstimator):
     """Watch a stream for patterns: report each window that is within a radius of one of them.
 
     `fit` keeps the patterns, `update` takes the points of the stream as they come and returns the
     new matches. However the stream is cut, all matches together are those that `SubsequenceSearch`
-    finds in it. Answers are exact, and the same on every engine.
+    finds in it. Patterns and streams of several channels are compared in all of them, along one
+    warping path. Answers are exact, and the same on every engine.
 
     Parameters
     ----------
@@ -37,16 +43,19 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     metric : {"dtw", "dog_keeper", "euclidean"}, default "dtw"
         How a window and a pattern are compared: "dtw" adds the costs along a warping path,
         "dog_keeper" takes the largest of them, "euclidean" compares point by point.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points under warping. The distance is the square root of the
-        accumulated squared costs, or the accumulated absolute costs.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points under warping, summed over channels. The distance is the square
+        root of the accumulated squared costs, or the accumulated absolute costs. A function, or a
+        `skts.metrics.PointCost`, is as in `SubsequenceSearch`, and as slow: it takes a point of the
+        pattern and one of a window.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence (which is that of the pattern): the
         largest distance in time between two matched points. An int counts points; a float is a
         fraction of the pattern, rounded up. 0 allows no warping; None sets no limit. Not for
         ``metric="euclidean"``.
     normalize : bool, default True
-        Whether each window, and each pattern, is z-normalised (population deviation).
+        Whether each window, and each pattern, is z-normalised (population deviation), each channel
+        by itself.
     exclusion : int, float or None, default None
         Matches of one pattern start more than this many points apart; a float is a fraction of the
         pattern, rounded up, and None means a quarter. 0 reports every window within the radius.
@@ -78,7 +87,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the data given to `fit`, where they are all strings.
     n_channels_ : int
-        1.
+        Channels of the patterns, and of the stream.
     n_samples_fit_ : int
         Number of patterns.
     engine_ : str
@@ -101,8 +110,9 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     than `exclusion` points after its last one, and later only while each window near it has a
     nearer one behind it. The matches of a pattern are reported in the order of time.
 
-    A window that holds NaN or infinity matches nothing: a gap of the recording is best given as
-    NaN. Constant windows and patterns normalise to zeros.
+    A window that holds NaN or infinity, in any channel, matches nothing: a gap of the recording is
+    best given as NaN. Constant windows and patterns normalise to zeros, and so do such channels of
+    them.
 
     Memory: one point less than the longest pattern, and what is not decided, mostly nothing. At
     most ``17 * max_points`` bytes for each pattern. An update that fails or is interrupted leaves
@@ -138,7 +148,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="both"), "array-like"],
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
@@ -166,7 +176,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         radius: float | ArrayLike = 1.0,
         *,
         metric: Literal["dtw", "dog_keeper", "euclidean"] = "dtw",
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         window: float | None = None,
         normalize: bool = True,
         exclusion: float | None = None,
@@ -194,8 +204,8 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_patterns, n_points), or list of array-like
-            Patterns of one channel and of any lengths, one a row; NaN at the end is padding.
+        X : array-like of shape (n_patterns, n_points) or (n_patterns, n_channels, n_points)
+            Patterns, NaN at the end is padding; or a list of arrays of any lengths.
         y : ignored
             There for pipelines.
 
@@ -207,13 +217,13 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a pattern holds NaN or infinity, there is not one radius for each, `max_points` is
-            too small for the exclusion, or options contradict each other.
+            If a pattern holds NaN or infinity, patterns have different numbers of channels, there
+            is not one radius for each, `max_points` is too small for the exclusion, or options
+            contradict each other.
         """
         get_engine(self.engine)
         _search_warping(self.metric, self.cost, self.window)
         series = check_series(X, estimator=self)
-        _refuse_channels(self, series, "patterns", "X")
         patterns = _without_padding(series.freeze())
         window = self.window
         if isinstance(window, Integral):
@@ -221,7 +231,8 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             window = min(int(window), series.n_timepoints)
         warping = _search_warping(self.metric, self.cost, window)
         radii = _radii(self.radius, len(patterns))
-        exclusions = [exclusion_points(self.exclusion, pattern.size) for pattern in patterns]
+        lengths = [pattern.shape[-1] for pattern in patterns]
+        exclusions = [exclusion_points(self.exclusion, length) for length in lengths]
         for row, exclusion in enumerate(exclusions):
             if exclusion >= self.max_points // 2:
                 raise ValueError(
@@ -232,8 +243,8 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             *(patterns, radii, exclusions, self.max_points // 2),
             *(warping, bool(self.normalize), self.precision),
         )
-        sample = np.zeros(2 * watch.longest)
-        engine = get_engine(self.engine, watch.search(range(len(patterns)), sample))
+        sample = np.zeros((*patterns[0].shape[:-1], 2 * watch.longest))
+        engine = _engine_of(self.engine, watch.search(range(len(patterns)), sample))
         self._remember_form(X, series)
         self._watch, self._groups = watch, watch.groups()
         self._checked = _Checked.of(self)
@@ -249,9 +260,9 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
 
         Parameters
         ----------
-        points : array-like of shape (n_points,)
+        points : array-like of shape (n_points,) or (n_channels, n_points)
             Points that follow those of earlier calls, any number of them, also none; NaN and
-            infinities may be anywhere.
+            infinities may be anywhere. Those of one channel are 1-D.
         final : bool, default False
             Whether the stream ends with these points: then nothing waits for later ones, and the
             next call begins another stream.
@@ -267,16 +278,18 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `points` is not 1-D.
+            If `points` is not 1-D, or does not have the channels of the patterns.
         """
         check_is_fitted(self)
         if self._checked != _Checked.of(self):
             self._validate_params()  # set_params may have come after fit
             self._checked = _Checked.of(self)
-        (more,) = check_more_points(points, "a stream", self)
+        more = check_more_points(points, "a stream", self, self.n_channels_)
+        if self.n_channels_ == 1:
+            (more,) = more
         if not isinstance(final, bool):
             raise TypeError(f"final={final!r} is neither True nor False.")
-        line, n_new = np.concatenate([self._recent, more]), more.size
+        line, n_new = np.concatenate([self._recent, more], axis=-1), more.shape[-1]
         stop = self.n_points_ + n_new
         undecided = list(self._undecided)
         distances, starts = (np.empty(len(undecided), object) for _ in range(2))
@@ -290,7 +303,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             starts[row], distances[row] = places, values
         self._undecided = undecided
         self.n_points_ = stop
-        self._recent = line[max(0, line.size - self._watch.longest + 1) :].copy()
+        self._recent = line[..., max(0, line.shape[-1] - self._watch.longest + 1) :].copy()
         if final:
             self._begin()
         return distances, starts
@@ -298,7 +311,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
     def _begin(self) -> None:
         """Forget the stream."""
         self.n_points_ = 0
-        self._recent = np.empty(0)
+        self._recent = np.empty((*self._watch.patterns[0].shape[:-1], 0))
         self._undecided = [Undecided.none() for _ in self._watch.patterns]
 
     def _find(self, line: np.ndarray, stop: int, n_new: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -307,15 +320,15 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         found = [nothing] * self.n_samples_fit_
         for group in self._groups:
             # windows that end in the new points
-            part = line[max(0, line.size - n_new - group.length + 1) :]
-            if n_new == 0 or part.size < group.length:
+            part = line[..., max(0, line.shape[-1] - n_new - group.length + 1) :]
+            if n_new == 0 or part.shape[-1] < group.length:
                 continue
-            answer = self._run(self._watch.search_group(group, part))
+            answer = self._matches(self._watch.search_group(group, part))
             for row, one in zip(group.rows, answer, strict=True):
                 if one.distances.size:
                     places = one.positions[:, 1]
                     order = np.argsort(places)
-                    found[row] = places[order] + (stop - part.size), one.distances[order]
+                    found[row] = places[order] + (stop - part.shape[-1]), one.distances[order]
         return found
 
 
@@ -369,13 +382,13 @@ class _Watch(NamedTuple):
     @property
     def longest(self) -> int:
         """Points of the longest pattern."""
-        return max(pattern.size for pattern in self.patterns)
+        return max(pattern.shape[-1] for pattern in self.patterns)
 
     def groups(self) -> list[_Group]:
         """Patterns by their length."""
         rows: dict[int, list[int]] = {}
         for row, pattern in enumerate(self.patterns):
-            rows.setdefault(pattern.size, []).append(row)
+            rows.setdefault(pattern.shape[-1], []).append(row)
         return [self.group(length, some) for length, some in rows.items()]
 
     def group(self, length: int, rows: Iterable[int]) -> _Group:
@@ -390,7 +403,7 @@ class _Watch(NamedTuple):
 
     def search_group(self, group: _Group, points: np.ndarray) -> SubsequenceNeighbors:
         """The same, of patterns that have been put together."""
-        return SubsequenceNeighbors(
+        return _work_under(self.warping)(
             group.patterns,
             LongSeries((points,)),
             self.warping,
@@ -409,7 +422,7 @@ class _Watch(NamedTuple):
         are decided where the number of windows seen is a multiple of `grid`, and so independently
         of how the stream was cut.
         """
-        exclusion, length = self.exclusions[row], self.patterns[row].size
+        exclusion, length = self.exclusions[row], self.patterns[row].shape[-1]
         before, seen = (max(0, end - length + 1) for end in ends)
         starts, distances = [np.empty(0, np.int64)], [np.empty(0)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, overload
 
@@ -12,15 +13,19 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._metrics import distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import check_multivariate, check_series, check_univariate
 from ..base import SeriesMixin
 from ..engines import (
+    Engine,
+    EveryWindow,
     LongSeries,
     Series,
     SubsequenceNeighbors,
     Warping,
+    WindowMatches,
     check_size,
     get_engine,
 )
@@ -28,7 +33,17 @@ from ..engines import (
 __all__ = ["SubsequenceSearch"]
 
 
-class SubsequenceSearch(SeriesMixin, BaseEstimator):
+class SearchMixin(SeriesMixin):
+    """Parts that estimators share which compare windows with queries or patterns."""
+
+    def _matches(self, work: SubsequenceNeighbors) -> list[WindowMatches]:
+        """The matches of each query."""
+        found: list[WindowMatches]
+        found = work.matches(self._run) if isinstance(work, EveryWindow) else self._run(work)
+        return found
+
+
+class SubsequenceSearch(SearchMixin, BaseEstimator):
     """Find where a query occurs in long series: the windows that are nearest to it.
 
     Every window of the query's length takes part, z-normalised by its own mean and deviation, so
@@ -41,9 +56,12 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     metric : {"dtw", "dog_keeper", "euclidean"}, default "dtw"
         How a window and the query are compared: "dtw" adds the costs along a warping path,
         "dog_keeper" takes the largest of them, "euclidean" compares point by point.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points under warping, summed over channels. The distance is the square
-        root of the accumulated squared costs, or the accumulated absolute costs.
+        root of the accumulated squared costs, or the accumulated absolute costs. A function takes a
+        point of the query and one of a window in a channel (a `skts.metrics.PointCost` does so on a
+        GPU, too); then no root is taken, and every window is compared with the query in full, since
+        no bounds of such a cost are known: a search takes far longer.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence (which is that of the query): the largest
         distance in time between two matched points. An int counts points; a float is a fraction of
@@ -120,7 +138,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
@@ -142,7 +160,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         self,
         *,
         metric: Literal["dtw", "dog_keeper", "euclidean"] = "dtw",
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         window: float | None = None,
         normalize: bool = True,
         exclusion: float | None = None,
@@ -192,7 +210,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         shortest = np.zeros((n_channels, min(8, max(each.shape[1] for each in given))))
         if n_channels == 1:
             shortest = shortest[0]
-        engine = get_engine(self.engine, self._search((shortest,), series))
+        engine = _engine_of(self.engine, self._search((shortest,), series))
         self._remember_form(X, _as_series(given[0]))
         self._series = series
         self.n_samples_fit_ = len(given)
@@ -263,7 +281,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
         queries = self._validate_queries(Q)
         check_size(24 * len(queries) * n_neighbors, (len(queries), n_neighbors))
-        found = self._run(self._search(queries, self._series, n_neighbors))
+        found = self._matches(self._search(queries, self._series, n_neighbors))
         distances = np.full((len(queries), n_neighbors), np.inf)
         positions = np.full((len(queries), n_neighbors, 2), -1, np.int64)
         for row, match in enumerate(found):
@@ -323,7 +341,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         if not radius >= 0:
             raise ValueError(f"Expected radius >= 0. Got {radius}")
         queries = self._validate_queries(Q)
-        found = self._run(self._search(queries, self._series, None, float(radius)))
+        found = self._matches(self._search(queries, self._series, None, float(radius)))
         distances, positions = (np.empty(len(queries), object) for _ in range(2))
         for row, match in enumerate(found):
             distances[row], positions[row] = match
@@ -368,20 +386,37 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             exclusion = min(exclusion, max(each.shape[-1] for each in series.parts))
         if n_neighbors is not None:
             n_neighbors = min(n_neighbors, series.n_points)
-        return SubsequenceNeighbors(
-            *(queries, series, self._warping(), bool(self.normalize)),
+        warping = self._warping()
+        return _work_under(warping)(
+            *(queries, series, warping, bool(self.normalize)),
             *(n_neighbors, radius, exclusion),
             precision=self.precision,
         )
 
 
-def _search_warping(metric: str, cost: str, window: float | None) -> Warping:
+def _work_under(warping: Warping) -> type[SubsequenceNeighbors]:
+    """The work of a search under a distance: bounds are known of `Warping` itself."""
+    return SubsequenceNeighbors if type(warping) is Warping else EveryWindow
+
+
+def _engine_of(engine: str | None, work: SubsequenceNeighbors) -> Engine:
+    """The engine that does some work."""
+    return get_engine(engine, work.sample if isinstance(work, EveryWindow) else work)
+
+
+def _search_warping(
+    metric: str, cost: str | Callable[[float, float], float], window: float | None
+) -> Warping:
     """Options of the distance of windows; such as contradict each other are refused."""
     if metric != "euclidean":
         # a band wider than any query is no band, however wide
         if isinstance(window, Integral):
             window = min(int(window), 2**30)
+        if callable(cost):
+            return distance_of(metric, cost=cost, window=window).warping
         return Warping(metric, cost, window)
+    if callable(cost):
+        return distance_of(metric, cost=cost, window=window or None).warping
     for name, value, plain in (("cost", cost, "squared"), ("window", window, None)):
         if value != plain and not (name == "window" and value == 0):
             raise ValueError(
@@ -389,15 +424,6 @@ def _search_warping(metric: str, cost: str, window: float | None) -> Warping:
                 "use metric='dtw'."
             )
     return Warping(window=0)
-
-
-def _refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> None:
-    """Refuse queries or patterns of several channels."""
-    if series.n_channels != 1:
-        raise ValueError(
-            f"{type(estimator).__name__} takes {kind} of one channel; {name} has "
-            f"{series.n_channels}."
-        )
 
 
 def _count(n_channels: int) -> str:

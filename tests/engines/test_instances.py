@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -239,7 +240,7 @@ def test_instances_of_warping_give_the_same_bits(
 
     monkeypatch.setattr(dtw, "load_kernel", note)
     (rows, n), (cols, m) = (upload(count, size) for count, size in zip((3, 2), points, strict=True))
-    rows, cols = (side._replace(buffer=side.buffer.astype(dtype)) for side in (rows, cols))
+    rows, cols = (replace(side, buffer=side.buffer.astype(dtype)) for side in (rows, cols))
     reach, found = warping.largest_radius(n, m), []
     for faster in (False, True):
         monkeypatch.setattr(dtw, "pays", lambda *_, faster=faster: faster)

@@ -961,6 +961,46 @@ def test_lanes_give_up_together(rng, limit):
     assert np.all(np.isinf(found[~within]) | np.isclose(found[~within], expected[~within]))
 
 
+@pytest.mark.parametrize("largest", [False, True])
+def test_lanes_give_up_by_what_the_columns_behind_a_strip_leave(rng, largest):
+    """Windows of several channels: limits of strips rule out nothing that is within the cost."""
+    import reference
+
+    from skts.engines import Warping
+    from skts.engines.families.search.subsequence import query_envelope
+    from skts.engines.numba.search import channels
+    from skts.engines.numba.search.lanes import AlikeQueries, Comparison
+
+    length, n_windows = 37, 45
+    x = rng.normal(size=(2, 200)).cumsum(axis=1)
+    query = x[:, 60 : 60 + length] + rng.normal(size=(2, length))
+    warping = Warping("dog_keeper" if largest else "dtw", window=5)
+    sides = [query_envelope(one, 5) for one in query]
+    order = np.argsort(-np.abs(query), axis=1)
+    queries = AlikeQueries(
+        query, *(np.array(side) for side in zip(*sides, strict=True)), order, order
+    )
+    places = rng.permutation(200 - length)[:n_windows]
+    expected = np.array(
+        [
+            reference.dtw(query, x[:, p : p + length], window=5, metric=warping.metric) ** 2
+            for p in places
+        ]
+    )
+    packed, limits = np.empty((2, length, 2, 32)), np.empty((1, 2, 3, 32))
+    lengths = np.zeros((2, 32), np.int64)
+    lengths.ravel()[:n_windows] = length
+    for cost in (np.inf, np.median(expected), expected.min() * 1.0001):
+        comparison = Comparison(5, False, True, largest)
+        channels.lay_windows(x, places, queries, comparison, cost, packed, limits[0])
+        assert (limits <= cost).all()
+        given = query[np.newaxis], np.array([length]), packed, lengths, warping, GO_ON, limits
+        found = dtw.block(*given)[0, :n_windows]
+        within = expected <= cost * (1 - 1e-9)
+        assert_allclose(found[within], expected[within], rtol=1e-12)
+        assert np.all(np.isinf(found[~within]) | (found[~within] >= expected[~within] * (1 - 1e-9)))
+
+
 def test_a_query_by_the_envelope_of_any_number_of_positions(rng):
     x = rng.integers(0, 30, (2, 5)).astype(np.float32)
     for n in (1, 2, 3, 5):

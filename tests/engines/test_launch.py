@@ -169,6 +169,21 @@ def test_numbers_become_the_types_of_the_kernel(kernel_of, arguments):
 
 
 @pytest.mark.gpu
+def test_a_launch_that_is_ready_keeps_its_arguments(kernel_of, arguments):
+    kernel = kernel_of("elastic/shortlist.cu", "rescale")
+    launch = kernel.ready(3, (256,), **arguments, shared_mem=16)
+    assert not hasattr(kernel.function, "grid")
+    for _ in range(2):
+        launch()
+        got = kernel.function
+        assert (got.grid, got.block, got.shared) == ((3,), (256,), 16)
+        assert got.arguments[2:7] == (2, 1, 4, 0.0, 0.5)
+        del got.grid
+    with pytest.raises(TypeError, match=f"{TITLE} misses error"):
+        kernel.ready(3, 256, **{name: arguments[name] for name in arguments if name != "error"})
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -213,7 +228,7 @@ def test_arrays_of_another_type_and_number_of_arguments(kernel_of, arguments):
         kernel(1, 256, tuple((arguments | {"out": cp.zeros(8, np.int64)}).values()))
     # null pointers, and integers without sign
     kernel(1, 256, **arguments | {"lengths": cp.zeros(2, np.uint32), "out": None})
-    assert kernel.function.arguments[7] == 0
+    assert kernel.function.arguments[7] is None
 
 
 @pytest.mark.gpu
@@ -236,6 +251,10 @@ def test_structures_and_vectors(kernel_of):
     kernel(1, 256, **given)
     kernel(1, 256, **given | {"affine": cp.zeros(1, np.complex64)})
     assert bytes(kernel.function.arguments[3]) == bytes(place)
+    kernel(1, 256, **given | {"place": np.void(place.tobytes())})
+    assert bytes(kernel.function.arguments[3]) == bytes(place)
+    kernel(1, 256, **given | {"place": place[0]})
+    assert kernel.function.arguments[3].dtype.names is None
     assert type(kernel.function.arguments[2]) is np.int32
     for name, value, message in (
         ("place", 0, "place is a Place, an array of one element, and got int"),
@@ -283,8 +302,8 @@ def test_members_of_a_structure_are_given_by_name(kernel_of):
     kernel(1, 128, **given)
     got = kernel.function.arguments[1]
     # as C lays them out: a pointer begins at a multiple of its size
-    assert (got.size, got.itemsize) == (1, 32)
-    content = got.view(np.uint8)
+    assert (type(got), got.nbytes) == (np.void, 32)
+    content = np.frombuffer(got, np.uint8)
     assert content[16:24].view(np.uint64) == pairs["left"].data.ptr
     assert (content[:8].view(np.uint64), content[8:12].view(np.int32)) == (0, 3)
     for wrong, message in (

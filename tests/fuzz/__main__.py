@@ -51,8 +51,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--compile", action="store_true", help="compile all CUDA kernels first, each worker some"
     )
+    parser.add_argument("--progress", type=float, help="say every so many seconds how far it is")
+    parser.add_argument(
+        "--grace", type=float, default=30.0, help="seconds that cases may take beyond the time"
+    )
     parser.add_argument("--json", type=Path, help="write counts to this file")
+    parser.add_argument("--commit", help="of the code, for --json, where git does not know it")
     parser.add_argument("--sum", type=Path, nargs="+", help="only add up files of --json")
+    parser.add_argument("--record", type=Path, help="write the sum as a record to this file")
     parser.add_argument("--quiet", action="store_true", help="leave out what was not reached")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -61,19 +67,30 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
+#: Seconds that a worker may take to write its counts.
+SAVING = 10.0
+
+
 class Run:
     """A run of the fuzzer: its workers, what they found, what they reached."""
 
     def __init__(self, options: argparse.Namespace) -> None:
+        from .recipe import RECIPES
+
         self.options = options
         self.began = time.time()
         self.until = self.began + options.seconds
         self.devices = visible_devices(options)
+        # every function comes once, however long that takes
+        self.least = 0 if options.function else len(RECIPES)
         self.folder = Path(tempfile.mkdtemp(prefix="skts-fuzz-"))
         self.kinds: Counter[str] = Counter()
         self.small: list[dict[str, Any]] = []
         self.coverage_files: list[Path] = []
         self.workers: list[subprocess.Popen] = []
+        #: Cases done, by worker and life.
+        self.done: dict[str, int] = {}
+        self.unfinished: list[str] = []
         self.lock = threading.Lock()
 
     def start(self) -> None:
@@ -86,6 +103,8 @@ class Run:
         for thread in threads:
             thread.start()
         try:
+            if self.options.progress:
+                self._say_how_far(threads)
             for thread in threads:
                 thread.join()
         except KeyboardInterrupt:
@@ -96,6 +115,18 @@ class Run:
                 process.kill()
             for thread in threads:
                 thread.join()
+
+    def _say_how_far(self, threads: list[threading.Thread]) -> None:
+        """Print counts from time to time, until all threads have ended."""
+        before = 0
+        while any(thread.is_alive() for thread in threads):
+            end = time.time() + self.options.progress
+            for thread in threads:
+                thread.join(max(0.0, end - time.time()))
+            done = sum(self.done.values())
+            rate = (done - before) / self.options.progress
+            say(f"after {time.time() - self.began:.0f} s: {done:,} cases, {rate:,.0f} a second")
+            before = done
 
     def _keep_going(self, place: int) -> None:
         """One worker after the other, each where the one before ended."""
@@ -112,7 +143,7 @@ class Run:
         options = self.options
         name = f"{place}-{life}"
         status_file = self.folder / f"status-{name}"
-        status_file.write_bytes(STATUS.pack(first, time.time(), 600.0))
+        status_file.write_bytes(STATUS.pack(first, time.time(), 600.0, 0))
         coverage = self.folder / f"coverage-{name}"
         self.coverage_files.append(coverage)
         reader, writer = os.pipe()
@@ -157,7 +188,8 @@ class Run:
         complaint: list[str] = []
         listener = threading.Thread(target=lambda: complaint.extend(process.stderr), daemon=True)
         listener.start()
-        hung = False
+        hung = stopped = False
+        end = self.until + options.grace
         with status_file.open("r+b") as file, os.fdopen(reader) as events:
             status = mmap.mmap(file.fileno(), STATUS.size)
             rest = ""
@@ -170,19 +202,23 @@ class Run:
                     *lines, rest = (rest + text).split("\n")
                     for line in lines:
                         self._take(json.loads(line))
-                number, began, limit = STATUS.unpack_from(status, 0)
+                number, began, limit, self.done[name] = STATUS.unpack_from(status, 0)
                 if time.time() - began > limit and not hung:
                     hung = True
                     process.kill()
-            number, began, limit = STATUS.unpack_from(status, 0)
+                elif time.time() > end and not hung and (number >= self.least or stopped):
+                    # asked first, as it has counts to save; then ended
+                    process.send_signal(signal.SIGKILL if stopped else signal.SIGTERM)
+                    stopped, end = True, time.time() + SAVING
+            number, began, limit, self.done[name] = STATUS.unpack_from(status, 0)
         code = process.wait()
         listener.join(timeout=1)
-        if code == 0 or self.until == 0.0:
+        if stopped and code != 0 and not hung:
+            self._take({"name": pick_name(options, number), "number": number, "unfinished": True})
+        if code == 0 or (stopped and not hung) or self.until == 0.0:
             return last + 1
         if code != LOST:
-            from .machine import pick_recipe
-
-            name = options.function or pick_recipe(options.seed, number)
+            name = pick_name(options, number)
             if hung:
                 kind = f"hangs: more than {limit:.0f} s"
             else:
@@ -236,6 +272,12 @@ class Run:
                 )
                 say(_as_test(event, self.options))
                 return
+            if event.get("unfinished"):
+                case = f"{event['name']} --case {event['number']}"
+                if case not in self.unfinished:
+                    self.unfinished.append(case)
+                    say(f"the time was up in --function {case}")
+                return
             self.kinds[f"{event['name']} {event['kind']}"] += 1
             if event.get("report"):
                 say(f"FAILED {event['name']}: {event['text'] or event['kind']}")
@@ -260,10 +302,23 @@ class Run:
             f"{self.options.seed}, engine {self.options.engine}"
         )
         if self.options.json:
-            write(self.options, total.computed, self.kinds, time.time() - self.began)
+            write(
+                self.options,
+                total,
+                self.kinds,
+                seconds=time.time() - self.began,
+                unfinished=self.unfinished,
+            )
         for kind, count in self.kinds.most_common():
             say(f"  {count:6,} {kind}")
         return sum(self.kinds.values())
+
+
+def pick_name(options: argparse.Namespace, number: int) -> str:
+    """What a case calls."""
+    from .schedule import pick_recipe
+
+    return options.function or pick_recipe(options.seed, number)
 
 
 def visible_devices(options: argparse.Namespace) -> list[str]:
@@ -375,7 +430,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         return work(order)
     if options.sum:
-        return add_up(options.sum)
+        return add_up(options.sum, options.record)
     if options.seed is None:
         options.seed = secrets.randbelow(2**31)
     for name, value in _environment(options).items():

@@ -328,9 +328,8 @@ class Detector(_Windowed):
                 found[point] = some.mean() if mean else some.max()
         return found
 
-    @staticmethod
     def _possible(
-        case: Case, x: np.ndarray, others: list, own: int | None, length: int
+        self, case: Case, x: np.ndarray, others: list, own: int | None, length: int
     ) -> list[list[tuple[float, float]] | None]:
         """For each window of a series, what its score may be."""
         options = case.options
@@ -338,6 +337,8 @@ class Detector(_Windowed):
         exclusion = length - 1 if exclusion is None else exclusion
         if isinstance(exclusion, float):
             exclusion = math.ceil(exclusion * length - 1e-9)
+        if exclusion > max(map(size, self.lines(case))):
+            exclusion = math.inf  # also of a longer series that follows
         counts = [size(one) - length + 1 for one in others]
         series = np.repeat(np.arange(len(others)), counts)
         start = np.concatenate([np.arange(count) for count in counts])

@@ -49,7 +49,7 @@ class ChannelProfile(Profile):
             counting = d.pick("counting", ("nearest", "farthest"), (9, 1))
             more = {"dimensions": None, "include": None, "counting": counting}
             return replace(case, options=case.options | more)
-        n, length = self.draw_line(d, 80)
+        n, length = self.draw_line(d, 80, deep=True)
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
         series = draw_channels(d, [n, d.size(length, 80)][: 1 + with_b], depth)
         data = {"a": d.form(series[:1], form="single", label=" a")}
@@ -122,7 +122,7 @@ class ChannelMotifs(Motifs):
         counting: dict[str, Any] = {"dimensions": None, "include": None}
         if depth == 1:
             return replace(case, options=case.options | counting)
-        n, length = self.draw_line(d, 80)
+        n, length = self.draw_line(d, 80, deep=True)
         options = case.options | {"window": length} | draw_counting(d, depth, several=False)
         options["algorithm"] = d.pick("algorithm", ("auto", "profile"))
         series = draw_channels(d, [n], depth)
@@ -171,7 +171,7 @@ class ChannelDiscords(Discords):
         counting: dict[str, Any] = {"dimensions": None, "include": None}
         if depth == 1:
             return replace(case, options=case.options | counting)
-        n, length = self.draw_line(d, 80)
+        n, length = self.draw_line(d, 80, deep=True)
         options = case.options | {"window": length} | draw_counting(d, depth, several=False)
         series = draw_channels(d, [n], depth)
         return replace(case, data={"a": d.form(series, form="single", label=" a")}, options=options)

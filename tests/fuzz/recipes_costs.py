@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from skts import DTWKMedoids
+from skts import DTWKMedoids, DTWNeighbors, SubsequenceSearch
 from skts.metrics import pairwise_distances
 
 from .case import Case
@@ -56,7 +57,7 @@ def accumulated(x: np.ndarray, y: np.ndarray, case: Case) -> float:
 
 class PointCost(_TwoSets):
     name = "skts.metrics.PointCost"
-    relations = ("forms", "rows", "medoid")
+    relations = ("forms", "rows", "medoid", "windows", "turned")
 
     def draw(self, d: Draw) -> Case:
         data, types = self.draw_data(d, 20), {}
@@ -68,7 +69,10 @@ class PointCost(_TwoSets):
     def call(self, case: Case, how: How) -> dict:
         given = case.given()
         cost = self.target(COSTS[given.pop("function")][0], COSTS[given.pop("cuda")][1])
-        if not given.pop("medoid", False):
+        wanted = given.pop("wanted", None)
+        if wanted in ("windows", "turned"):
+            return self.places(case, how, cost, turned=wanted == "turned")
+        if wanted is None:
             options = given | how.options(pairwise_distances)
             return {"distances": pairwise_distances(**self.given(case), cost=cost, **options)}
         options = {name: given[name] for name in ("metric", "window") if name in given}
@@ -80,6 +84,56 @@ class PointCost(_TwoSets):
             k: np.asarray(v) for k, v in found.items()
         }
 
+    def places(self, case: Case, how: How, cost: Callable, *, turned: bool) -> dict:
+        """The nearest of a series in X: the place of its beginning, or a series that is turned."""
+        options = {name: case.options[name] for name in ("metric", "window")}
+        x = self.sides(case)[0]
+        # a query no longer than any series
+        query = x[0][np.newaxis, :, : min(one.shape[1] for one in x)]
+        if turned:
+            model = DTWNeighbors(
+                1, cost=cost, rotation_invariant=True, **options, **how.options(DTWNeighbors)
+            )
+            return dict(
+                zip(("distances", "at"), model.fit(list(x)).kneighbors(list(query)), strict=True)
+            )
+        how_to = how.options(SubsequenceSearch)
+        model = SubsequenceSearch(cost=cost, normalize=False, **options, **how_to).fit(list(x))
+        return dict(zip(("distances", "at"), model.kneighbors(list(query)), strict=True))
+
+    def relate_windows(self, case, found, call):
+        """The least of all windows, and the first window that has it, but for roundings."""
+        wanted = replace(case, options=case.options | {"alignment": "global", "wanted": "windows"})
+        x = self.sides(case)[0]
+        n = min(one.shape[1] for one in x)
+        every = {
+            (row, start): accumulated(x[0][:, :n], one[:, start : start + n], wanted)
+            for row, one in enumerate(x)
+            for start in range(one.shape[1] - n + 1)
+        }
+        self.compare(call(wanted), every)
+
+    def relate_turned(self, case, found, call):
+        """The least of all shifts of all series."""
+        wanted = replace(case, options=case.options | {"alignment": "global", "wanted": "turned"})
+        x = self.sides(case)[0]
+        query = x[0][:, : min(one.shape[1] for one in x)]
+        every = {
+            row: min(
+                accumulated(query, np.roll(one, shift, axis=1), wanted)
+                for shift in range(one.shape[1])
+            )
+            for row, one in enumerate(x)
+        }
+        self.compare(call(wanted), every)
+
+    def compare(self, found: dict, every: dict) -> None:
+        """Compare the nearest with what was computed of each place."""
+        distance, place = found["distances"][0, 0], found["at"][0, 0]
+        key = int(place) if np.ndim(place) == 0 else tuple(np.asarray(place).tolist())
+        close("the distance", distance, every[key])
+        close("the least", distance, min(every.values()))
+
     def check(self, case: Case, found: dict) -> None:
         X, Y = self.sides(case)
         wanted = np.array([[accumulated(x, y, case) for y in Y] for x in X])
@@ -87,7 +141,7 @@ class PointCost(_TwoSets):
 
     def relate_medoid(self, case, found, call):
         """The function gets the point of a series first, and that of its medoid second."""
-        whole = case.options | {"alignment": "global", "medoid": True}
+        whole = case.options | {"alignment": "global", "wanted": "medoid"}
         wanted = replace(case, options=whole)
         found, X = call(wanted), self.sides(case)[0]
         within = np.array([[accumulated(x, y, wanted) for y in X] for x in X])

@@ -30,16 +30,24 @@ class Monitor(Recipe):
         n_points = 9000 if d.chance(0.01) else d.size(1, 250)
         if d.chance(0.02):
             n_points = d.near_edge(1100)
+        depth = d.pick("channels", (1, 2, 3, 6), (8, 2, 2, 1))
+        if depth > 1:
+            n_points = min(n_points, 100)
+        # patterns of one point in several channels are refused: they look like a column
+        least = min(2, depth)
         sizes = [
-            d.size(1, 70 if d.chance(0.1) else 20) for _ in range(d.pick("patterns", (1, 2, 4)))
+            d.size(least, 70 if d.chance(0.1) else 20) for _ in range(d.pick("patterns", (1, 2, 4)))
         ]
-        series = d.numbers([(1, n) for n in (n_points, *sizes)])
+        series = d.numbers([(depth, n) for n in (n_points, *sizes)])
         stream, patterns = series[0], series[1:]
         for one in patterns:
             if d.chance(0.5) and one.shape[1] <= n_points:
                 start = d.whole(0, n_points - one.shape[1])
                 one[:] = stream[:, start : start + one.shape[1]]
-        d._pierce(stream[0], d.pick("holes", ("none", "one", "gap", "infinite"), (5, 1, 1, 1)))
+        d._pierce(
+            stream[d.whole(0, depth - 1)],
+            d.pick("holes", ("none", "one", "gap", "infinite"), (5, 1, 1, 1)),
+        )
         X = d.form(patterns, label=" X")
         points = d.form([stream], form="list", label=" points")
         types: dict[str, str] = {}
@@ -82,7 +90,8 @@ class Monitor(Recipe):
         return (
             super().possible(case)
             and len(case.data["points"]) == 1
-            and X.lengths.min() > 0
+            and X.lengths.min() > min(1, X.n_channels - 1)
+            and X.n_channels == case.data["points"].n_channels
             and (not isinstance(radius, list | tuple) or len(radius) == len(X))
             and options["max_points"] >= max(2, *least)
         )
@@ -101,13 +110,19 @@ class Monitor(Recipe):
         model = self.target(**options, **how.options(self.target))
         model.fit(case.data["X"].give())
         (points,) = case.data["points"].give()
-        edges = [0, *self.cuts(case), len(points)]
+        n_points = int(case.data["points"].lengths[0])
+        several = case.data["X"].n_channels > 1
+
+        def piece(start: int, stop: int) -> Any:
+            return points[:, start:stop] if several else points[start:stop]
+
+        edges = [0, *self.cuts(case), n_points]
         final = case.options["update.final"]
         answers = [
-            model.update(points[start:stop], final=final and number == len(edges) - 2)
+            model.update(piece(start, stop), final=final and number == len(edges) - 2)
             for number, (start, stop) in enumerate(pairwise(edges))
         ]
-        check(model.n_points_ == (0 if final else len(points)), "n_points_", model.n_points_)
+        check(model.n_points_ == (0 if final else n_points), "n_points_", model.n_points_)
         found = {}
         for row in range(len(case.data["X"])):
             found[f"distances {row}"] = np.concatenate([one[0][row] for one in answers])
@@ -120,10 +135,11 @@ class Monitor(Recipe):
         return self.call(Case(self.name, case.data, options, case.types), How("numba"))
 
     def check(self, case: Case, found: dict) -> None:
-        options, line = case.options, case.data["points"].lines[0]
+        options, line = case.options, case.data["points"].series[0]
         radius, every = options["radius"], self.every(case)
-        for row, pattern in enumerate(case.data["X"].lines):
-            length, n_windows = len(pattern), max(0, len(line) - len(pattern) + 1)
+        for row, pattern in enumerate(case.data["X"].series):
+            length = pattern.shape[1]
+            n_windows = max(0, line.shape[1] - length + 1)
             starts, distances = every[f"starts {row}"], every[f"distances {row}"]
             check((np.diff(starts) > 0).all(), "all windows: order", starts)
             limit = radius[row] if isinstance(radius, list | tuple) else radius

@@ -271,12 +271,13 @@ class _Windowed(Recipe):
     relations = ("scale", "forms")
     most = 150
 
-    def draw_line(self, d: Draw, most: int) -> tuple[int, int]:
-        if d.chance(0.003):  # several cells of the grid
+    def draw_line(self, d: Draw, most: int, *, deep: bool = False) -> tuple[int, int]:
+        """Points of a line and of a window; of several channels few are long, as each costs."""
+        if not deep and d.chance(0.003):  # several cells of the grid
             return d.whole(1030, 2100), d.whole(1, 12)
         if d.chance(0.02):
             length = d.whole(1, 12)
-            return d.near_edge(1100) + length - 1, length
+            return d.near_edge(1100 if not deep or d.chance(0.05) else 300) + length - 1, length
         n = d.size(1, most)
         length = min(n, d.size(1, max(1, min(n, 40))))
         return n, length

@@ -1,26 +1,36 @@
-"""Counts of a run as a file, and the sum of several runs: other machines, engines and seeds."""
+"""Counts of a run as a file, the sum of several runs, and the record that is kept of it."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import shlex
+import sys
 import time
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["add_up", "write"]
+if TYPE_CHECKING:
+    from .coverage import Coverage
+
+__all__ = ["add_up", "record_of", "write"]
 
 #: Packages whose versions are noted, those that are installed.
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "joblib")
+PACKAGES = ("skts", "numpy", "scipy", "numba", "scikit-learn", "joblib")
+CUPY = (*(f"cupy-cuda{number}x" for number in (12, 13, 14)), "cupy")
 
 
 def write(
     options: argparse.Namespace,
-    computed: Counter[tuple[str, str]],
+    total: Coverage,
     kinds: Counter[str],
+    *,
     seconds: float,
+    unfinished: list[str],
 ) -> None:
     """Write what a run has done.
 
@@ -28,17 +38,21 @@ def write(
     ----------
     options : Namespace
         Of the command line.
-    computed : Counter
-        Cases by function and engine.
+    total : Coverage
+        What all workers have reached.
     kinds : Counter
         Failures by function and kind.
     seconds : float
         From start to end.
+    unfinished : list of str
+        Cases in which the time was up.
     """
+    from benchmarks import _records
     from skts.engines import find_engine
 
+    words = [Path(word).name if os.path.isabs(word) else word for word in sys.argv[1:]]
     cases: dict[str, dict[str, int]] = {}
-    for (name, engine), count in sorted(computed.items()):
+    for (name, engine), count in sorted(total.computed.items()):
         cases.setdefault(name, {})[engine] = count
     run = {
         "seed": options.seed,
@@ -47,30 +61,88 @@ def write(
         "against": options.against,
         "jobs": options.jobs,
         "seconds": round(seconds, 1),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+        "commit": options.commit or _records.revision(),
+        # after a change in any folder the record says that it is older
+        "sources": {
+            f"skts/{folder.name}": _records.digest(folder)
+            for folder in sorted((_records.ROOT / "skts").glob("*/"))
+            if folder.name != "__pycache__"
+        },
+        "command": shlex.join(["python", "-m", "tests.fuzz", *words]),
         "device": find_engine(options.engine).details(),
-        "versions": _versions(),
+        "machine": {
+            "cpu": _records.cpu(),
+            "cores": os.cpu_count(),
+            "platform": platform.platform(),
+        },
+        "versions": _records.versions(*PACKAGES, *CUPY),
+        "worker seconds": {name: round(value, 1) for name, value in total.seconds.items()},
+        "ways": dict(sorted(total.ways.items())),
         "cases": cases,
         "failures": dict(kinds.most_common()),
+        "unfinished": unfinished,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(run, indent=1) + "\n")
 
 
-def _versions() -> dict[str, str]:
-    import skts
+def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of some runs, to be kept in ``benchmarks/results``: a row for each function."""
+    names = sorted({name for run in runs for name in run["cases"]})
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        counts: Counter[str] = Counter()
+        for run in runs:
+            counts.update(run["cases"].get(name, {}))
+        rows.append({"function": name, **_by_engine(counts), "failures": 0})
+        for run in runs:
+            rows[-1]["failures"] += sum(
+                count for kind, count in run["failures"].items() if kind.split(" ")[0] == name
+            )
+    rows.append(
+        {
+            "function": "all",
+            **_by_engine(_sum(run["cases"].values() for run in runs)),
+            "failures": sum(sum(run["failures"].values()) for run in runs),
+        }
+    )
+    largest = max(runs, key=lambda run: len(run["versions"]))
+    commit = largest["commit"]
+    if any(run["commit"] != commit for run in runs):
+        raise ValueError("These runs are of several commits: a record is of one.")
+    kept = ("seed", "first", "engine", "against", "jobs", "seconds", "date", "command")
+    return {
+        "name": "cases of the fuzzer by function and engine",
+        "device": "; ".join(dict.fromkeys(str(run["device"]) for run in runs)),
+        "machine": largest["machine"],
+        "versions": largest["versions"],
+        "commit": commit,
+        "sources": largest["sources"],
+        "date": max(run["date"] for run in runs),
+        "command": "; ".join(run["command"] for run in runs),
+        "runs": [{key: run[key] for key in kept} for run in runs],
+        "ways": dict(_sum([[run["ways"]] for run in runs])),
+        "failures": dict(_sum([[run["failures"]] for run in runs])),
+        "unfinished": [one for run in runs for one in run["unfinished"]],
+        "rows": rows,
+    }
 
-    found = {"python": platform.python_version(), "skts": skts.__version__}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+
+def _by_engine(counts: Counter[str]) -> dict[str, int]:
+    """Cases on each engine, those of no engine last."""
+    return {name: counts[name] for name in ("numba", "cupy", "host")}
 
 
-def add_up(paths: list[Path]) -> int:
-    """Print the sum of several runs; return 1 where one of them has failures."""
+def _sum(counts: Iterable[Iterable[dict[str, int]]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for group in counts:
+        for one in group:
+            total.update(one)
+    return total
+
+
+def add_up(paths: list[Path], record: Path | None = None) -> int:
+    """Print the sum of some runs, and write it as a record; return 1 where there are failures."""
     runs = [json.loads(path.read_text()) for path in paths]
     computed: Counter[tuple[str, str]] = Counter()
     kinds: Counter[str] = Counter()
@@ -94,4 +166,6 @@ def add_up(paths: list[Path]) -> int:
     print(f"{sum(kinds.values())} failures of {len(kinds)} kinds")
     for kind, count in kinds.most_common():
         print(f"  {count:6,} {kind}")
+    if record is not None:
+        record.write_text(json.dumps(record_of(runs), indent=1) + "\n")
     return min(1, sum(kinds.values()))

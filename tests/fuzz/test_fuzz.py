@@ -309,11 +309,40 @@ def test_rows_are_judged_as_one_by_one():
 def test_runs_add_up(tmp_path, capsys):
     run = {"seed": 1, "engine": "cupy", "against": "numba", "seconds": 1.0, "device": "one"}
     run |= {"date": "", "cases": {"skts.metrics.dtw": {"cupy": 3, "numba": 2}}, "failures": {}}
+    run |= {"first": 0, "jobs": 2, "commit": "1", "command": "python", "versions": {"numpy": "2"}}
+    run |= {"machine": {}, "sources": {}, "ways": {"another setting": 2}, "unfinished": ["a"]}
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
         path.write_text(json.dumps(run))
-    assert main(["--sum", *map(str, paths)]) == 0
+    record = tmp_path / "record.json"
+    assert main(["--sum", *map(str, paths), "--record", str(record)]) == 0
     assert re.search(r"skts.metrics.dtw +6 +4\n", capsys.readouterr().out)
+    kept = json.loads(record.read_text())
+    counts = {"numba": 4, "cupy": 6, "host": 0, "failures": 0}
+    assert kept["rows"] == [{"function": name} | counts for name in ("skts.metrics.dtw", "all")]
+    assert kept["ways"] == {"another setting": 4} and kept["unfinished"] == ["a", "a"]
+    assert [one["seed"] for one in kept["runs"]] == [1, 1]
     paths[0].write_text(json.dumps(run | {"failures": {"skts.metrics.dtw values": 1}}))
-    assert main(["--sum", *map(str, paths)]) == 1
+    assert main(["--sum", *map(str, paths), "--record", str(record)]) == 1
     assert "1 failures of 1 kinds" in capsys.readouterr().out
+    assert [row["failures"] for row in json.loads(record.read_text())["rows"]] == [1, 1]
+    paths[0].write_text(json.dumps(run | {"commit": "2"}))
+    with pytest.raises(ValueError, match="of several commits"):
+        main(["--sum", *map(str, paths), "--record", str(record)])
+
+
+@pytest.mark.slow
+def test_a_run_ends_by_the_clock(tmp_path):
+    """A case that goes on is stopped, named, and no failure; what was counted is kept."""
+    hanging = DISTURBANCE.replace("os.abort", "(lambda: time.sleep(100))")
+    (tmp_path / "sitecustomize.py").write_text(hanging)
+    counts = tmp_path / "counts.json"
+    options = "--function lb_keogh --seed 5 --seconds 30 --grace 0.5 --progress 5 --quiet"
+    done = fuzz(*options.split(" "), "--json", counts, "--found", tmp_path, path=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = json.loads(counts.read_text())
+    (case,) = kept["unfinished"]
+    assert re.fullmatch(r"skts.metrics.lb_keogh --case \d+", case)
+    assert f"the time was up in --function {case}" in done.stdout
+    assert kept["cases"]["skts.metrics.lb_keogh"]["host"] >= 1
+    assert re.search(r"after \d+ s: \d+ cases", done.stdout)

@@ -6,6 +6,7 @@ import gc
 import json
 import mmap
 import os
+import signal
 import struct
 import time
 from pathlib import Path
@@ -13,16 +14,28 @@ from typing import Any
 
 __all__ = ["STATUS", "work"]
 
-#: What a worker is at: number of the case, when it began, seconds that it may take.
-STATUS = struct.Struct("qdd")
+#: What a worker is at: number of the case, when it began, seconds that it may take; cases done.
+STATUS = struct.Struct("qddq")
 #: Seconds that a case may take; the first ones of a function, which compile, may take more.
 PATIENCE, COMPILING = 60.0, 600.0
+#: Where two engines are compared, the oracle judges one case of so many; where one runs, all.
+JUDGED = 4
 #: Failures of one kind that are cut down and reported in full.
 REPORTED = 2
-#: Seconds between two notes of what was reached, which a crash may lose.
-SAVED = 20.0
+#: Seconds between two notes of what was reached, which a crash may lose; and how many times as long
+#: as it takes to write one, which may be a second, at least.
+SAVED, SELDOM = 20.0, 50.0
 #: Exit code of a worker whose GPU is of no use any more.
 LOST = 77
+
+
+class Stopped(BaseException):
+    """The time is up, and the case is not: what the parent says by SIGTERM."""
+
+
+def _stop(number: int, frame: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Stopped
 
 
 def work(order: dict[str, Any]) -> int:
@@ -60,60 +73,78 @@ def work(order: dict[str, Any]) -> int:
             events.write(json.dumps(event) + "\n")
             events.flush()
 
-        number, saved = order["first"], time.monotonic()
+        number, saved, pause, done = order["first"], time.monotonic(), SAVED, 0
         parent = os.getppid()
         # every function once, however long it compiles
         least = 0 if order["function"] else len(RECIPES)
-        while number <= order["last"] and (number < least or time.time() < order["until"]):
-            if os.getppid() != parent:  # nobody listens any more
-                return 1
-            name = order["function"] or pick_recipe(order["seed"], number)
-            seen[name] = seen.get(name, 0) + 1
+
+        def one_case(number: int, name: str) -> int:
+            """Run a case, tell what fails, and say whether to go on: 0, or `LOST`."""
             limit = COMPILING if seen[name] < 30 else PATIENCE
-            STATUS.pack_into(status, 0, number, time.time(), limit)
+            STATUS.pack_into(status, 0, number, time.time(), limit, done)
             start = time.monotonic()
             try:
                 case, labels = draw_case(order["seed"], number, name)
             except Exception as error:
                 tell(number=number, name=name, kind="fuzzer: cannot draw", text=repr(error))
-                number += order["step"]
-                continue
+                return 0
             if "backend" in case.setting:  # processes that start, and compile
-                STATUS.pack_into(status, 0, number, time.time(), COMPILING)
-            failure = find_failure(case, order["engine"], order["against"])
+                STATUS.pack_into(status, 0, number, time.time(), COMPILING, done)
+            judged = number // order["step"] % JUDGED == 0
+            failure = find_failure(case, order["engine"], order["against"], judged=judged)
             coverage.note(name, labels, time.monotonic() - start)
-            if failure is not None:
-                key = f"{name} {failure.kind}"
-                known[key] = known.get(key, 0) + 1
-                lost = "cudaError" in str(failure) or "CUDA_ERROR" in str(failure)
-                report = known[key] <= REPORTED
-                tell(number=number, name=name, kind=failure.kind, text=str(failure), report=report)
-                if lost:
-                    return LOST
-                if report:
-                    STATUS.pack_into(status, 0, number, time.time(), COMPILING)
-                    case, failure = shrink(
-                        case,
-                        failure,
-                        lambda one: find_failure(one, order["engine"], order["against"]),
-                        seconds=order["shrinking"],
-                    )
-                    path = Path(order["found"]) / f"{_slug(name)}-{order['seed']}-{number}.npz"
-                    case.save(path, failure=str(failure))
-                    tell(
-                        number=number,
-                        name=name,
-                        small=case.text(),
-                        points=case.points(),
-                        text=str(failure),
-                        path=str(path),
-                    )
-            if time.monotonic() - saved > SAVED:
-                coverage.save(keep)
-                saved = time.monotonic()
-            number += order["step"]
+            if failure is None:
+                return 0
+            key = f"{name} {failure.kind}"
+            known[key] = known.get(key, 0) + 1
+            report = known[key] <= REPORTED
+            tell(number=number, name=name, kind=failure.kind, text=str(failure), report=report)
+            if "cudaError" in str(failure) or "CUDA_ERROR" in str(failure):
+                return LOST
+            if report:
+                STATUS.pack_into(status, 0, number, time.time(), COMPILING, done)
+                case, failure = shrink(
+                    case,
+                    failure,
+                    lambda one: find_failure(one, order["engine"], order["against"]),
+                    seconds=order["shrinking"],
+                )
+                path = Path(order["found"]) / f"{_slug(name)}-{order['seed']}-{number}.npz"
+                case.save(path, failure=str(failure))
+                tell(
+                    number=number,
+                    name=name,
+                    small=case.text(),
+                    points=case.points(),
+                    text=str(failure),
+                    path=str(path),
+                )
+            return 0
+
+        code, name = 0, ""
+        signal.signal(signal.SIGTERM, _stop)
+        try:
+            while number <= order["last"] and (number < least or time.time() < order["until"]):
+                if os.getppid() != parent:  # nobody listens any more
+                    return 1
+                name = order["function"] or pick_recipe(order["seed"], number)
+                seen[name] = seen.get(name, 0) + 1
+                code = one_case(number, name)
+                if code:
+                    break
+                done += 1
+                if time.monotonic() - saved > pause:
+                    start = time.monotonic()
+                    coverage.save(keep)
+                    saved = time.monotonic()
+                    pause = max(SAVED, SELDOM * (saved - start))
+                number += order["step"]
+        except Stopped:
+            tell(number=number, name=name, unfinished=True)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        STATUS.pack_into(status, 0, number, time.time(), PATIENCE, done)
         coverage.save(keep)
-    return 0
+    return code
 
 
 def _slug(name: str) -> str:

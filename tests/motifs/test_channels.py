@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import MotifFinder
+from skts.engines import replace_kernels
 from skts.motifs import discords, matrix_profile, motifs
 from tests.engines.profile.test_join import make_line
 from tests.reference_channels import counted, mean_distances, nearest
@@ -209,6 +210,28 @@ def test_a_missing_channel_does_not_hide_the_others(fast_engine, rng):
     assert_array_equal(found.distances[:2], two.distances)
     assert np.isinf(found.distances[2]).all()
     assert (found.indices[2] == -1).all()
+
+
+def test_channels_that_are_missing_at_once(fast_engine, rng):
+    x = rng.normal(size=(3, 11))
+    x[0, 0] = x[2, 1] = np.inf  # window 0 lacks one that counts in any case, and another one
+    with replace_kernels(always=False):
+        found = matrix_profile(x, window=5, counting="farthest", include=[0], engine=fast_engine)
+    means = mean_distances(x, x, 5, 3, (0,), worst=True)
+    distances, indices = nearest(means, lambda i, j: abs(i - j) > 2)
+    assert np.isfinite(distances).sum() > 2
+    assert_array_equal(found.distances[2], distances)
+    assert_array_equal(found.indices[2], indices)
+
+
+@pytest.mark.parametrize("options", [{}, {"counting": "farthest", "include": [2]}], ids=str)
+def test_channels_without_a_regular_window(fast_engine, options):
+    x = np.zeros((4, 5))
+    x[1, 4], x[3] = -np.inf, [1, 1, 1, 0, 1]
+    with replace_kernels(always=False):
+        found = matrix_profile(x, window=2, dimensions=4, engine=fast_engine, **options)
+    assert_allclose(found.distances, np.array([1, np.inf, 1, np.inf]) * np.sqrt(2) / 4)
+    assert_array_equal(found.indices, [2, -1, 0, -1])
 
 
 @pytest.mark.parametrize(

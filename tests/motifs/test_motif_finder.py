@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skts.motifs._growth as growth
+import skts.motifs._search as search
 from skts import MotifFinder, config_context
 from skts.datasets import load_ecg
-from skts.engines import Join, find_engine
+from skts.engines import ConcatenatedSeries, Join, find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.motifs import discords, matrix_profile, motifs
 from skts.motifs._motif_finder import _period
@@ -584,3 +585,24 @@ def test_exclusions_hold_between_discords_of_several_lengths(fast_engine):
         assert all(abs(int(discord.position) - other) > 2 for other in others)
         others.append(int(discord.position))
     assert starts
+
+
+@pytest.mark.parametrize(("n", "reach"), [(40, 0), (3_000, 3), (3_000, 10**9)])
+def test_places_are_taken_apart_best_first(rng, n, reach):
+    values = rng.integers(0, 50, n).astype(float)  # most are equal
+    order = search._ascending(values)
+    assert_array_equal(order, np.argsort(values, kind="stable"))
+    taken = []
+    for place in order.tolist():
+        if all(abs(place - other) > reach for other in taken):
+            taken.append(place)
+    assert search._apart(order, reach, n).tolist() == taken
+
+
+@pytest.mark.parametrize("n_places", [3, 600])
+def test_masked_windows_are_those_around_places(rng, n_places):
+    windows = search.WindowSet(ConcatenatedSeries.of([np.zeros(5_000)]), 10, 5, 4)
+    pairs, places = search.PairSearch(windows, None), rng.integers(0, windows.number, n_places)
+    pairs.mask(places)
+    near = np.abs(np.arange(windows.number)[:, np.newaxis] - places) <= 4
+    assert_array_equal(pairs.masked, near.any(axis=1))

@@ -10,6 +10,7 @@
     python -m tests.mutation --judged --known FILE --again survived --recorded
     python -m tests.mutation --list skts/engines/core/plan.py
     python -m tests.mutation --summary --known FILE FILE
+    python -m tests.mutation --record benchmarks/results/attacks-mutation.json --known FILE --seed 7
 
 Every module has its share of a sample, large ones more. Results go to ``results.jsonl``, one line a
 mutant: a run that was stopped goes on where it was. The file ``concern.jsonl`` beside it says which
@@ -39,6 +40,7 @@ from .concern import MODES, Tables
 from .judge import Judge, modes_of
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
+from .record import keep
 from .results import load, summarize
 from .sandbox import Sandbox
 
@@ -74,6 +76,7 @@ def parse() -> argparse.Namespace:
     add("--recorded", action="store_true", help="no new tables: only tests that are in some")
     add("--list", nargs="*", help="only list the mutants of these files")
     add("--summary", action="store_true", help="only show all results so far")
+    add("--record", type=Path, help="only add the results of --known to this record")
     return parser.parse_args()
 
 
@@ -150,6 +153,11 @@ def main() -> None:
         for module in modules_of(options.list):
             for m in mutants_of(ROOT, module):
                 print(f"{m.key} {module}:{m.line} {m.function}: {m.before} -> {m.after} | {m.text}")
+        return
+    if options.record:
+        lines = [line for path in options.known for line in path.read_text().splitlines()]
+        command = f"python -m tests.mutation --sample {len(lines)} --seed {options.seed}"
+        keep(options.record, list(map(json.loads, lines)), options.seed, command)
         return
     there = [mutants_of(ROOT, module) for module in modules_of(options.modules)]
     everything = [m for mutants in there for m in mutants]

@@ -71,7 +71,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "more = limit < inf and start + w < m and not (free_columns or free_rows)",
+            "more = limits[0, 0] < inf and start + w < m and not (free_columns or free_rows)",
             ("< -> >",),
             SPARES,
         ),
@@ -477,6 +477,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/order_lines.py": [
+        (
+            "_open_gain",
+            "for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):",
+            ("- -> +",),
+            "the cuts before and behind the run once more: they count by themselves, for as much",
+        ),
         ("make_scratch", "np.empty(4 * n + 64, np.int64), np.empty(n + 1),", ("4 -> 5",), UNREAD),
         (
             "_order",
@@ -517,6 +523,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "cheapest_shape.price",
+            "return strips * lanes * steps(group, columns) * (columns + 3 + 8 / group) * slower",
+            ("* -> / #3",),
+            PRICES,
+        ),
         (
             "",
             "PIECES = 4",
@@ -702,7 +714,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
-        ("", "CHECKS = (6, 8, 10, 13, 16, 20, 25)", ("20 -> 21",), LOOKS),
+        ("", "CHECKS = (5, 7, 9, 12, 15, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
             "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
@@ -759,17 +771,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of the first thread of a warp, both give the number of the warp: blocks have at most "
             "512 threads",
         ),
-        ("rank_of_shift", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
+        ("rank_of_place", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
         (
             "_cost",
             "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",
-            ("0 -> 1",),
+            ("0 -> 1", "- -> +"),
             PRICES,
         ),
         (
-            "SBDTiles._krylov_bytes",
-            "fits = choose_gram(size) is not None and "
-            "series + beside <= self.prepared.capacity // 2",
+            "SBDTiles._resident_bytes",
+            "return (series, beside) if series + beside <= self.prepared.capacity // 2 else None",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),
@@ -980,12 +991,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
             ("2 -> 3 #1", "> -> >= #1"),
             "no two candidates have one place, and the beginning of a key is less than the key",
-        ),
-        (
-            "ShapeletSearch.measure",
-            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
-            ("0 -> 1",),
-            "a gain of 0 is never more than is asked for: that is 0 with an infinite gap, or more",
         ),
     ],
     _E + "families/elastic/rotation.py": [

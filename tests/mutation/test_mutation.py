@@ -16,6 +16,7 @@ from tests.mutation.equivalent import EQUIVALENT, names_of
 from tests.mutation.judge import modes_of
 from tests.mutation.mutants import draw, draw_from_each, mutants_of
 from tests.mutation.parallel import work
+from tests.mutation.record import keep
 from tests.mutation.results import load
 from tests.mutation.sandbox import OutOfTime
 
@@ -215,3 +216,26 @@ def test_a_run_kills_and_reports(tmp_path):
     assert len(fates) == 5
     assert "killed" in fates
     assert "skts/engines/core/plan.py" in done.stdout
+
+
+def test_results_are_kept_by_module(tmp_path):
+    """Another judgement of a mutant takes the place of the first."""
+
+    def result(key, module, fate):
+        known = {"key": key, "module": module, "function": "f", "before": "1", "after": "2"}
+        return known | {"fate": fate, "by": ""}
+
+    path = tmp_path / "record.json"
+    some = [result("a", "one.py", "timeout"), result("b", "two.py", "survived")]
+    keep(path, [*some, result("c", "one.py", "equivalent"), result("d", "a.cu", "refused")], 7, "")
+    keep(path, [result("b", "two.py", "killed by slow or new tests")], 7, "")
+    keep(path, [result("b", "two.py", "unreached")], 8, "")
+    found = json.loads(path.read_text())
+    rows = {row.pop("module"): list(row.values()) for row in found["rows"]}
+    assert rows == {
+        "one.py": [2, 1, 0, 1, 0, 1.0],
+        "two.py": [2, 0, 1, 0, 1, 0.0],
+        "all": [4, 1, 1, 1, 1, 0.333],
+    }
+    assert [row["mutants"] for row in found["runs"]] == [3, 1]
+    assert len(found["mutants"]) == 4

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import reference_subsequence_search
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import SubsequenceMonitor, SubsequenceSearch
 from skts.neighbors._undecided import Undecided
@@ -26,9 +26,9 @@ def test_parameters_and_fitted_attributes_are_described(rng):
 
 def watch(monitor, x, cuts):
     """All matches of each pattern: starts and distances."""
-    edges = [0, *cuts, len(x)]
+    edges = [0, *cuts, x.shape[-1]]
     answers = [
-        monitor.update(x[start:stop], final=stop == len(x) and number == len(cuts))
+        monitor.update(x[..., start:stop], final=number == len(cuts))
         for number, (start, stop) in enumerate(pairwise(edges))
     ]
     return [
@@ -47,7 +47,7 @@ def batch(x, patterns, radii, exclusion, **options):
         if exclusion == 0:
             found = search.radius_neighbors([pattern], radius)
         else:
-            found = search.kneighbors([pattern], len(x))
+            found = search.kneighbors([pattern], x.shape[-1])
         distances, starts = found[0][0], found[1][0][:, 1]
         keep = np.isfinite(distances) & (distances <= radius)
         order = np.argsort(starts[keep])
@@ -71,6 +71,44 @@ def test_any_cuts_report_what_a_batch_search_finds(rng, fast_engine, options, ex
         for one, other in zip(watch(monitor, x, cuts), expected, strict=True):
             assert_array_equal(one[0], other[0], err_msg=str(cuts))
             assert_array_equal(one[1], other[1], err_msg=str(cuts))
+
+
+METRICS = [
+    (1, {"window": 0.1}),
+    (3, {"window": None, "normalize": False}),
+    (0.25, {"metric": "dog_keeper", "window": 2}),
+    (1.5, {"metric": "euclidean"}),
+]
+
+
+@pytest.mark.parametrize(("scale", "options"), METRICS, ids=str)
+def test_several_channels_report_what_a_batch_search_finds(rng, fast_engine, scale, options):
+    x = rng.normal(size=(3, 120)).cumsum(axis=1)
+    x[:, 60:80] = x[:, 20:40] * 3 + 1
+    x[1, 90], x[2, 95:110] = np.nan, 2.0
+    patterns = [x[:, 20:40].copy(), rng.normal(size=(3, 9)).cumsum(axis=1), x[:, 25:34] + 0.1]
+    radii = scale * np.array([6.0, 5.0, 4.0])
+    options = options | {"engine": fast_engine}
+    for exclusion in (None, 0):
+        expected = list(batch(x, patterns, radii, exclusion, **options))
+        assert sum(len(starts) for starts, _ in expected) > 3
+        monitor = SubsequenceMonitor(radii, exclusion=exclusion, **options).fit(patterns)
+        assert monitor.n_channels_ == 3
+        for count in (1, 5):
+            cuts = np.sort(rng.integers(0, 121, count)).tolist()
+            for one, other in zip(watch(monitor, x, cuts), expected, strict=True):
+                assert_array_equal(one[0], other[0], err_msg=str(cuts))
+                assert_array_equal(one[1], other[1], err_msg=str(cuts))
+
+
+def test_matches_of_several_channels_are_those_of_the_definition(rng):
+    x, pattern = rng.normal(size=(2, 60)).cumsum(axis=1), rng.normal(size=(2, 6)).cumsum(axis=1)
+    expected = reference_subsequence_search.all_distances(pattern, [x], window=2)
+    within = sorted((start, distance) for distance, _, start in expected if distance <= 3.5)
+    monitor = SubsequenceMonitor(3.5, window=2, exclusion=0, engine="numba").fit([pattern])
+    ((starts, distances),) = watch(monitor, x, range(1, 60))
+    assert 2 < len(starts) < 50 and starts.tolist() == [start for start, _ in within]
+    assert_allclose(distances, [distance for _, distance in within], rtol=1e-12)
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ class Series:
         """Length of the longest series that fits, the width of `values`."""
         return self.shape[2]
 
-    @property
+    @cached_property
     def equal_length(self) -> bool:
         """Whether every series fills the whole width."""
         return bool(np.all(self.lengths == self.n_timepoints))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import cupy as cp
@@ -10,7 +12,7 @@ import numpy as np
 
 from .signatures import Parameter, members_of, parameters_of
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "Launches"]
 
 #: The types of C++ by those of NumPy.
 TYPES = {
@@ -29,7 +31,39 @@ VECTORS = {
     for name, type in (("int", np.int32), ("float", np.float32), ("double", np.float64))
     for size in (2, 4)
 }
-_NULL = np.uint64(0)
+#: How `struct` packs the members of a structure, by types of C++; pointers as addresses.
+PACKED = {
+    "bool": "?",
+    "unsigned char": "B",
+    "int": "i",
+    "unsigned": "I",
+    "long long": "q",
+    "unsigned long long": "Q",
+    "float": "f",
+    "double": "d",
+}
+#: What a generated function does to an argument, by the kind of its parameter: whatever is as most
+#: launches give it is checked in place, everything else by the converter of the parameter.
+POINTER = """
+    if {a} is not None and ({a}.__class__ is not array or {a}.dtype is not {a}_dtype):
+        {a} = convert_{a}({a})"""
+OPAQUE_POINTER = """
+    if {a} is not None and {a}.__class__ is not array:
+        {a} = convert_{a}({a})"""
+ADDRESS = """
+    {a} = 0 if {a} is None else {a}.data.ptr"""
+INTEGER = """
+    if {a}.__class__ is int and {low} <= {a} <= {high}:
+        {a} = {a}_type({a})
+    elif {a}.__class__ is not {a}_type:
+        {a} = convert_{a}({a})"""
+FLOAT = """
+    if {a}.__class__ is float:
+        {a} = {a}_type({a})
+    elif {a}.__class__ is not {a}_type:
+        {a} = convert_{a}({a})"""
+STRUCTURE = """
+    {a} = convert_{a}({a})"""
 
 
 class Kernel:
@@ -56,8 +90,7 @@ class Kernel:
         parameters = parameters_of(file, name)
         self.names = tuple(parameter.name for parameter in parameters)
         self.by_name, self.by_place = (
-            tuple(_converter(self.title, file, parameter, exact) for parameter in parameters)
-            for exact in (True, False)
+            _convert_all(self.title, file, parameters, exact) for exact in (True, False)
         )
 
     def __call__(
@@ -88,32 +121,133 @@ class Kernel:
         TypeError
             If an argument is missing, unknown, or does not fit its parameter.
         """
-        given, converters = tuple(arguments), self.by_place
-        if named:
-            converters = self.by_name
-            rest = self.names[len(given) :]
-            if len(named) != len(rest) or not all(map(named.__contains__, rest)):
-                self._refuse(given, named)
-            given += tuple(map(named.__getitem__, rest))
-        elif len(given) != len(self.names):
-            self._refuse(given, named)
         self.function(
             (grid,) if isinstance(grid, int) else grid,
             (block,) if isinstance(block, int) else block,
-            tuple([convert(value) for convert, value in zip(converters, given, strict=True)]),
+            self._converted(tuple(arguments), named),
             shared_mem=shared_mem,
         )
 
-    def _refuse(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Say which arguments are missing or unknown."""
+    def ready(
+        self,
+        grid: tuple[int, ...] | int,
+        block: tuple[int, ...] | int,
+        *,
+        shared_mem: int = 0,
+        **named: Any,
+    ) -> Callable[[], None]:
+        """Return a launch whose arguments are checked and converted now, once for all its calls."""
+        return partial(
+            self.function,
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            self._converted((), named),
+            shared_mem=shared_mem,
+        )
+
+    def _converted(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments as the function takes them."""
+        convert = self.by_place
+        if named:
+            convert, rest = self.by_name, self.names[len(given) :]
+            try:
+                values = given + tuple([named[name] for name in rest])
+            except KeyError:
+                raise self._refusal(given, named) from None
+            if len(named) != len(rest):
+                raise self._refusal(given, named)
+            given = values
+        elif len(given) != len(self.names):
+            raise self._refusal(given, named)
+        return convert(given)
+
+    def _refusal(self, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+        """Return the error that says which arguments are missing or unknown."""
         rest = self.names[len(given) :]
         missing = [name for name in rest if name not in named]
         unknown = [name for name in named if name not in self.names]
         twice = [name for name in self.names[: len(given)] if name in named]
         for what, names in (("misses", missing), ("has no", unknown), ("got twice", twice)):
             if names:
-                raise TypeError(f"{self.title} {what} {', '.join(names)}.")
-        raise TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
+                return TypeError(f"{self.title} {what} {', '.join(names)}.")
+        return TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
+
+
+def _convert_all(
+    title: str, file: str, parameters: Sequence[Parameter], exact: bool, addresses: bool = False
+) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Return a function that checks and converts arguments, given in the order of the parameters.
+
+    Its text is made for the parameters: a search of some milliseconds launches a hundred kernels of
+    fifteen arguments, and a call of Python for each would take longer than the launch. With
+    `addresses`, pointers become numbers.
+    """
+    places = [f"a{i}" for i in range(len(parameters))]
+    known: dict[str, Any] = {"array": cp.ndarray}
+    together = f"({''.join(f'{a}, ' for a in places)})"
+    body = f"{together} = given"
+    for a, parameter in zip(places, parameters, strict=True):
+        _, type, pointer = parameter
+        known[f"convert_{a}"] = _converter(title, file, parameter, exact)
+        low = high = 0
+        if pointer and (item := TYPES.get(type) or VECTORS.get(type)) is None:
+            text = OPAQUE_POINTER
+        elif pointer:
+            text, known[f"{a}_dtype"] = POINTER, np.dtype(item)
+        elif (number := TYPES.get(type)) is None:
+            text = STRUCTURE
+        else:
+            known[f"{a}_type"] = number
+            text = FLOAT if issubclass(number, np.floating) else INTEGER
+            low, high = _range(number) if text is INTEGER else (0, 0)
+        if pointer and addresses:
+            text += ADDRESS
+        body += text.format(a=a, low=low, high=high)
+    text = f"def convert(given):\n    {body}\n    return {together}\n"
+    exec(compile(text, f"<arguments of {title}>", "exec"), known)
+    made: Callable[[Sequence[Any]], tuple[Any, ...]] = known["convert"]
+    return made
+
+
+class Launches:
+    """Launches that follow each other again and again: one graph, from the second time on.
+
+    A graph is launched in a few microseconds, whatever is in it. It begins when the stream is done
+    with what it was given before, as launches do.
+
+    Parameters
+    ----------
+    launches : sequence of callable
+        Launches that are `Kernel.ready`. What they work on has to stay where it is.
+    """
+
+    def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
+        self.launches = tuple(launches)
+        self._graph: Any = None
+        # kernels that were never launched may have to be loaded, which a graph cannot
+        self._warm = False
+
+    def __call__(self) -> None:
+        """Launch all."""
+        if self._warm and self._graph is None and hasattr(cp.cuda.Stream, "begin_capture"):
+            self._graph = self._capture()
+        self._warm = True
+        if self._graph is not None:
+            self._graph.launch(cp.cuda.get_current_stream())
+            return
+        for launch in self.launches:
+            launch()
+
+    def _capture(self) -> Any:
+        """Make the graph, on a stream of its own, undisturbed by what other threads do."""
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            stream.begin_capture(cp.cuda.runtime.streamCaptureModeThreadLocal)
+            try:
+                for launch in self.launches:
+                    launch()
+            finally:
+                graph = stream.end_capture()
+        return graph
 
 
 def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
@@ -140,7 +274,7 @@ def _pointer(title: str, type: str, exact: bool) -> Callable[[Any], Any]:
                 return value
             raise TypeError(f"{title} is {type}*, and the array is of {value.dtype}.")
         if value is None or (isinstance(value, (int, np.integer)) and value == 0):
-            return _NULL
+            return None
         raise TypeError(f"{title} is {type}*, and {_kind(value)} is no array of the device.")
 
     return convert
@@ -164,17 +298,16 @@ def _fitting(type: str, exact: bool) -> frozenset[str]:
     )
 
 
+def _range(number: type) -> tuple[int, int]:
+    """Return the least and the largest number of an integer type."""
+    return (0, 1) if number is np.bool_ else (np.iinfo(number).min, np.iinfo(number).max)
+
+
 def _integer(title: str, number: type) -> Callable[[Any], Any]:
     """Return the converter of an integer: it takes integers within its range, and truth values."""
-    truth = number is np.bool_
-    low, high = (0, 1) if truth else (np.iinfo(number).min, np.iinfo(number).max)
+    low, high = _range(number)
 
     def convert(value: Any) -> Any:
-        kind = value.__class__
-        if kind is number:
-            return value
-        if kind is int and low <= value <= high:
-            return number(value)
         if not isinstance(value, (int, np.integer, np.bool_)):
             raise TypeError(f"{title} is an integer, and got {_kind(value)}.")
         value = int(value)
@@ -189,8 +322,6 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
     """Return the converter of a floating-point number: it takes numbers."""
 
     def convert(value: Any) -> Any:
-        if value.__class__ is number:
-            return value
         if isinstance(value, (float, int, np.floating, np.integer)):
             return number(value)
         raise TypeError(f"{title} is a number, and got {_kind(value)}.")
@@ -201,34 +332,39 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
 def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
     """Return the converter of a structure: it takes its members by name, or an array of one.
 
-    CuPy gets one element without members: NumPy is four times as long to tell the address of an
-    array that has some.
+    CuPy gets its bytes as a number of NumPy: of an array it would ask the address, which takes
+    longer than the launch.
     """
     members = members_of(file, type)
     plain = all(member.pointer or member.type in TYPES for member in members)
-    converters = {m.name: _converter(title, file, m, True) for m in members if plain}
-    layout = np.dtype(
-        [(m.name, np.uint64 if m.pointer else TYPES[m.type]) for m in members if plain], align=True
-    )
-    by_member, array = tuple(converters.items()), cp.ndarray
-    opaque = np.dtype((np.void, layout.itemsize))
+    names = tuple(member.name for member in members if plain)
+    values = _convert_all(title, file, members if plain else (), True, addresses=True)
+    pack = _packing(members if plain else ()).pack
 
     def convert(value: Any) -> Any:
-        if value.__class__ is dict and by_member:
+        if value.__class__ is np.void and value.dtype.names is None:
+            return value
+        if value.__class__ is dict and names:
             try:
-                given = [convert(value[name]) for name, convert in by_member]
+                given = [value[name] for name in names]
             except KeyError as missing:
                 raise TypeError(f"{title} misses {missing.args[0]}.") from None
             if len(value) != len(given):
-                raise TypeError(f"{title} has no {min(value.keys() - converters.keys())}.")
-            made = np.empty(1, layout)
-            made[0] = tuple([one.data.ptr if isinstance(one, array) else one for one in given])
-            return made.view(opaque)
-        if isinstance(value, np.ndarray) and value.size == 1:
-            return value.view(np.dtype((np.void, value.itemsize)))
+                raise TypeError(f"{title} has no {min(value.keys() - set(names))}.")
+            return np.void(pack(*values(given)))
+        if isinstance(value, (np.ndarray, np.void)) and value.size == 1:
+            return np.void(value.tobytes())
         raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")
 
     return convert
+
+
+def _packing(members: Sequence[Parameter]) -> struct.Struct:
+    """How members lie in a structure of C++: each at a multiple of its size, the end too."""
+    letters = ["P" if member.pointer else PACKED[member.type] for member in members]
+    # none of a type at the end only moves the end
+    ends = [f"0{letter}" for letter in sorted(set(letters))]
+    return struct.Struct("@" + "".join(letters + ends))
 
 
 def _kind(value: Any) -> str:

@@ -15,7 +15,7 @@ from . import on_disk
 from .launch import Kernel
 from .programs import OPTIONS, program_of
 
-__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "pays"]
+__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "multiprocessors", "pays"]
 
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
@@ -109,6 +109,17 @@ def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
 def _module(code: str, names: tuple[str, ...]) -> cp.RawModule:
     """A program: an instance of a template, or functions that are none."""
     return cp.RawModule(code=code, options=OPTIONS, name_expressions=names or None)
+
+
+def multiprocessors() -> int:
+    """Multiprocessors of the current device."""
+    return _multiprocessors(cp.cuda.Device().id)
+
+
+@cache
+def _multiprocessors(device: int) -> int:
+    count: int = cp.cuda.Device(device).attributes["MultiProcessorCount"]
+    return count
 
 
 def blocks_for(count: int, threads: int) -> int:

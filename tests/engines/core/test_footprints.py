@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.plan import Tile
+from skts.engines.families.shapelets import splits
 from skts.engines.numba.elastic.dtw import sweep_bytes
 from skts.engines.numba.elastic.lanes import LANES
 
@@ -263,7 +265,10 @@ def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
     steps = np.empty((-(-m // _WIDTH), n, 2, lanes), np.int64)
     last, edge = np.empty(steps.shape[:2], np.int64), np.empty((n + 1, lanes))
     row, beside = np.empty((_WIDTH + 1, lanes)), np.empty((12, lanes))
-    least = sum(part.nbytes for part in (x, y, steps, last, edge, row, beside))
+    # of several channels the costs of two cells, and room for sums of windows
+    rows = 2 if n_channels > 1 else 0
+    costs, sums = (np.empty((k, lanes)) for k in (rows, 2 * (_WIDTH + rows) * (rows > 0)))
+    least = sum(part.nbytes for part in (x, y, steps, last, edge, row, beside, costs, sums))
     assert least <= group_bytes(n, m, n_channels) <= least + 128 * lanes
 
 
@@ -297,20 +302,71 @@ def test_gradients_of_a_cell_share_their_sum():
     assert cell - some < work.sum_bytes / 4 < work.sum_bytes <= two - cell
 
 
-def test_splits_take_their_answer_beside_the_distances():
-    n_groups, n_members = 50, 40
+def group_splits(n_groups, n_candidates, n_members, class_weight=None):
+    """Splits of groups of the same series, of which each candidate is a piece."""
+    rng = np.random.default_rng(0)
+    some = Series(rng.normal(size=(n_members, 1, 9)), np.full(n_members, 9))
     each, members = np.arange(n_groups + 1), np.tile(np.arange(n_members), n_groups)
-    pieces = np.tile([0, 0, 0, 3], (n_groups, 1))
-    some = series(n_members, 9)
-    groups = Groups(some, pieces, each, some, members, each * n_members)
-    labels = members % 2
-    work = GroupSplits(groups, SplitRules(labels, np.ones_like(labels), 1, np.zeros(n_groups)))
+    pieces = np.tile([0, 0, 0, 3], (n_groups * n_candidates, 1))
+    pieces[:, 0] = rng.integers(0, n_members, len(pieces))
+    groups = Groups(some, pieces, each * n_candidates, some, members, each * n_members)
+    labels = members % 3
+    rules = SplitRules(labels, np.ones_like(labels), 1, np.zeros(n_groups), class_weight)
+    return GroupSplits(groups, rules)
+
+
+def test_splits_take_their_answer_beside_the_distances():
+    work = group_splits(50, 1, 40)
     engine = find_engine("numba")
     distances, splits = (
-        sum(find(work, n_groups, 1))
-        for find in (engine.group_matches_bytes, engine.group_splits_bytes)
+        sum(find(work, 50, 1)) for find in (engine.group_matches_bytes, engine.group_splits_bytes)
     )
     assert splits - distances >= work.result_bytes()
+
+
+def peak_of(compute):
+    """Bytes of this machine's memory that a call holds at most."""
+    gc.collect()
+    tracemalloc.start()
+    compute()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("classes", [2, 30])
+def test_judges_take_some_lines_at_a_time(monkeypatch, classes):
+    """NumPy judges in the memory that is said, however many candidates there are."""
+    monkeypatch.setattr(splits, "AT_A_TIME", 2**19)
+    weights = np.linspace(0.5, 2.0, classes)
+    work = group_splits(1, 300, 90, weights[np.newaxis])
+    labels = work.rules.labels * (classes - 1) // 2
+    work = replace(work, rules=work.rules._replace(labels=labels))
+    distances = np.random.default_rng(1).random(300 * 90)
+    expected = splits.split_groups(work, slice(0, 1), distances)
+    peak = peak_of(lambda: splits.split_groups(work, slice(0, 1), distances))
+    assert work.judging_bytes < 3 * peak
+    assert peak < work.judging_bytes + work.result_bytes() + 2**16
+    monkeypatch.setattr(splits, "AT_A_TIME", 2**40)
+    everything = splits.split_groups(work, slice(0, 1), distances)
+    assert work.judging_bytes < splits._entry_bytes(work.rules) * distances.size
+    for some, whole in zip(expected, everything, strict=True):
+        np.testing.assert_array_equal(some, whole)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 300, 200), (60, 9, 40)], ids=["one", "many"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_splits_of_a_gpu_say_what_they_take_on_the_host(shape, weighted):
+    """Distances that were fetched, and the order lines of judges, are on this machine."""
+    engine, n_groups = find_engine("cupy"), shape[0]
+    work = group_splits(*shape, np.full((n_groups, 3), 0.5) if weighted else None)
+    tile, going = Tile(0, n_groups, 0, 1), np.zeros(1, bool)
+    engine.group_splits(work, tile, going)
+    shared, each = engine.group_splits_bytes(work, n_groups, 1)
+    with config_context(memory=shared + each):
+        peak = peak_of(lambda: engine.group_splits(work, tile, going))
+    assert peak <= each
 
 
 @pytest.mark.gpu

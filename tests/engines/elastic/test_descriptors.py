@@ -23,7 +23,7 @@ from skts.engines import (
     replace_kernels,
     run,
 )
-from skts.engines.families.elastic.descriptors import in_order, windows_around
+from skts.engines.families.elastic.descriptors import in_order, with_repeated_ends
 from skts.engines.families.elastic.distances import ShapeDTW
 from skts.engines.numba.elastic import alignment_tiles, descriptors
 from skts.metrics import pairwise_distances, warping_path
@@ -33,15 +33,14 @@ from skts.neighbors import elastic_parameter_search
 MEMORY = {"numba": (2**27, 1), "cupy": (2**28, 20_000, 1)}
 
 
-def test_windows_repeat_the_ends(rng):
+def test_ends_are_repeated(rng):
     series = check_series([rng.normal(size=(2, n)) for n in (5, 1, 3)])
-    found = windows_around(series, 2)
-    assert found.shape == (3, 10, 5)
+    found = with_repeated_ends(series, 2)
+    assert found.shape == (3, 2, 9)
+    assert_array_equal(found.lengths, series.lengths)
     for s, n in enumerate(series.lengths):
-        x = series.values[s]
-        for c, k, i in np.ndindex(2, 5, 5):
-            wanted = x[c, min(max(i + k - 2, 0), n - 1)] if i < n else 0.0
-            assert found.values[s, 5 * c + k, i] == wanted
+        for c, i in np.ndindex(2, 9):
+            assert found.values[s, c, i] == series.values[s, c, min(max(i - 2, 0), n - 1)]
 
 
 def test_the_order_of_a_pair_is_its_own(rng):
@@ -104,6 +103,18 @@ def test_kernels(fast_engine, rng, monkeypatch, channels):
             assert_array_equal(plain, found)
 
 
+@pytest.mark.parametrize("reach", [15, 40])
+def test_strips_and_groups_of_diagonals(fast_engine, rng, reach):
+    """Blocks of more rows and of fewer than a strip of a GPU has, and columns of several strips."""
+    X, Y = ([rng.normal(size=n).cumsum() for n in lengths] for lengths in ((33, 97), (70, 130)))
+    left, right = check_series(X), check_series(Y)
+    for window in (None, 40):
+        warping = ShapeDTW(reach=reach, window=window)
+        found = run(DTWMatrix(left, right, warping), engine=fast_engine)
+        plain = [[warping.plain(x[np.newaxis], y[np.newaxis]) for y in Y] for x in X]
+        assert_array_equal(found, plain)
+
+
 def test_more_pairs_than_lie_side_by_side(rng, monkeypatch):
     X = check_series(list(rng.normal(size=(9, 30)).cumsum(axis=1)))
     work = DTWMatrix(X, X, ShapeDTW(reach=3))
@@ -134,7 +145,8 @@ def test_paths(fast_engine, rng):
         flipped, same = warping_path(y, x, **options)
         assert same == distance == pairwise_distances([x], [y], **options)[0, 0]
         assert_array_equal(flipped[:, ::-1], path)
-        windows = [windows_around(check_series(side[None]), 2).values[0] for side in (x, y)]
+        ends = [with_repeated_ends(check_series(side[None]), 2).values[0] for side in (x, y)]
+        windows = [np.concatenate([each[:, k : k + 8] for k in range(5)]) for each in ends]
         if kind == "any":
             assert_array_equal(path, reference.dtw_path(*windows)[0])
         assert_allclose(np.linalg.norm(x[:, path[:, 0]] - y[:, path[:, 1]]), distance, rtol=1e-12)

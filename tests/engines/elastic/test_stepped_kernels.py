@@ -13,8 +13,9 @@ from elastic_cases import OPTIONS, drawn, sides_of
 from numpy.testing import assert_array_equal
 
 from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, run
+from skts.engines.core.certify import Rescaling
 from skts.engines.cupy.elastic.cells import policy_of
-from skts.engines.cupy.elastic.programs import BandKernel, DTWKernel, choose_narrow
+from skts.engines.cupy.elastic.programs import BandKernel, DTWKernel, NarrowKernel, choose_narrow
 from skts.engines.families.elastic.warping import settled
 
 pytestmark = pytest.mark.gpu
@@ -123,6 +124,41 @@ def check_kernels(metric, options, rng, channels, window):
 @pytest.mark.parametrize(("metric", "options"), FEW, ids=str)
 def test_kernels_have_the_bits_of_the_certificate(metric, options, rng, window):
     check_kernels(metric, options, rng, 1, window)
+
+
+@pytest.mark.parametrize(("metric", "channels"), [("lcss", 1), ("edr", 2)])
+def test_edits_of_float_points_are_counted(metric, channels, rng):
+    """Points that float holds, and differences of epsilon and of one number of float more."""
+    import cupy
+
+    from skts.engines.cupy.elastic import dtw
+
+    n, window = 130, 2
+    above = float(np.nextafter(np.float32(0.3), np.float32(1)))
+    for epsilon, values in (
+        (float(np.float32(0.3)), [0.0, float(np.float32(0.3)), above, -1.5]),
+        (0.0, [0.0, 2.0**-60, 1.0, float(np.nextafter(np.float32(1), np.float32(2)))]),
+        (3.0e20, [0.0, 3.0e20, 7.0, -3.0e20]),
+    ):
+        X, Y = (list(rng.choice(values, (count, channels, n))) for count in (2, 3))
+        for band, type in ((None, DTWKernel), (window, NarrowKernel)):
+            left, right, warping = sides_of(metric, X, Y, window=band, epsilon=epsilon)
+            i, j = np.indices((2, 3)).reshape(2, -1)
+            items = cupy.asarray(np.column_stack([i, j]).astype(np.int32))
+            rows, cols = dtw.upload(left), dtw.upload(right)
+            costs = dtw.certify(rows, cols, items, warping, budget=10**8).get()
+            exact = settled(warping, costs, left.take(i), right.take(j)).reshape(2, 3)
+            rows, cols = (dtw.rescale(side, Rescaling()) for side in (rows, cols))
+            cell = policy_of(warping).of("float")
+            if type is NarrowKernel:
+                kernel = NarrowKernel("float", 2 * window + 1, channels, cell)
+                found = dtw._in_bands(rows, cols, kernel, warping, root=False)
+            else:
+                kernel = DTWKernel("float", 4, channels, True, cell, False, False, 32)
+                asked = {"reach": n, "root": False, "budget": 10**8, "kernel": kernel}
+                found = dtw.distances(rows, cols, warping, **asked)
+            assert 0 < exact.min() and exact.max() < 1
+            assert_array_equal(found.get(), exact.astype(np.float32))
 
 
 @pytest.mark.parametrize("ahead", [False, True])

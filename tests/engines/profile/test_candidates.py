@@ -7,6 +7,7 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_array_equal
 
+from skts.engines import ConcatenatedSeries, get_engine
 from skts.engines.numba.profile import candidates, join
 from skts.engines.numba.profile.candidates import Line
 from skts.engines.numba.profile.lines import Searched, make_steps
@@ -213,3 +214,27 @@ def test_factors_of_a_line_bound_its_steps(rng, normalize):
             else:
                 score, square = a @ b + steps.weight[j], np.sum((a - b) ** 2)
             np.testing.assert_allclose(steps.alpha[i] - steps.beta[i] * score, square, atol=1e-8)
+
+
+@pytest.mark.parametrize("dropped", [0, 7])
+def test_a_line_that_grows_keeps_what_is_known_of_its_windows(rng, dropped):
+    engine, length, n_points = get_engine("numba"), 6, 5_000
+    points = draw(rng, n_points, True)
+    points[100:120] = 1.0  # constant windows
+    before = ConcatenatedSeries.of([points[: n_points - 500]])
+    grown = ConcatenatedSeries.of([points[dropped:]]).after(before, dropped)
+    anew = ConcatenatedSeries.of([points[dropped:].copy()])
+    for one in (before, grown, anew):
+        engine._steps(one, engine._searched((one, one), length, True)[0], length, 0.0)
+    known, expected = (engine._windows(one, length, True) for one in (grown, anew))
+    for mine, theirs in zip(known, expected, strict=True):
+        assert_array_equal(np.array(mine), np.array(theirs))
+    line = engine._searched((grown, grown), length, True)[0]
+    steps, others = (engine._steps(one, line, length, 0.0) for one in (grown, anew))
+    for name in ("lead", "trail", "weight", "alpha", "beta", "norm", "slip", "blur", "shift"):
+        assert_array_equal(getattr(steps, name), getattr(others, name))
+    for name in ("reach", "stride"):  # also of windows that have left
+        mine, theirs = getattr(steps, name), getattr(others, name)
+        assert (mine >= theirs).all()
+        own = slice(join.HEIGHTS[0] + 1, None)
+        assert_array_equal(mine[:, own], theirs[:, own])

@@ -71,6 +71,17 @@ def test_what_is_known_must_be_exceeded():
         assert measure(only, **options) == found
 
 
+def test_a_gain_of_nothing_is_judged_by_its_gap():
+    """As any other: only a gap that none exceeds, the default, leaves no cut without a gain."""
+    series = Series(np.zeros((4, 1, 3)), np.full(4, 3))
+    criterion = Criterion(np.array([0, 0, 1, 1]), np.ones(2), 2)
+    bound, where = (np.zeros(1, np.int64), np.full(1, 3.0)), np.array([(1, 0, 0, 0, 0)])
+    for so_far, gap in ((1.9, 2.0), (2.0, None), (np.inf, None)):
+        search = ShapeletSearch(series, np.arange(4), (1,), criterion, best_gap_so_far=so_far)
+        found = search.measure(*bound, where, None, np.array([[0.0, 2.0, 1.0, 3.0]]))
+        assert (found and found.cut[:2]) == (gap and (0, gap))
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_first_of_equal_candidates_is_chosen_in_any_order(first):
     bound = cut_of(CLEAN)

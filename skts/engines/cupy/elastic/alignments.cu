@@ -11,7 +11,8 @@
 // good as, the one to the right.
 constexpr unsigned long long ACROSS = 1, DOWN = 2;
 
-// Channel c, point i of series s of a set is values[(s * C + c) * stride + i]. The pairs are series `begin` to `begin` +
+// Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; of windows, that is where window i begins.
+// The pairs are series `begin` to `begin` +
 // `n_pairs` - 1 of the right side, each with the average that its label names.
 //
 // One warp: a pair, with a stride of all warps. One lane: a row of a strip; in step d lane t is at column
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(ELASTIC_THREADS) trace(
                     if (lane == 0) up = edge[column];
                     const SeriesPoints<double> at{
                         point,    y[column], x + row, y + column,
-                        n_channels, n_stride, m_stride, column - row};
+                        n_channels, n_stride, m_stride, column - row, row, column};
                     const unsigned long long bits =
                         (diagonal <= up && diagonal <= left ? ACROSS : 0) | (up <= left ? DOWN : 0);
                     word |= bits << (2 * (column & 31));

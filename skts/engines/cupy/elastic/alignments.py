@@ -10,10 +10,10 @@ import numpy as np
 from ...core.constants import ELASTIC_THREADS as THREADS
 from ...families.elastic.averages import MatchedSums
 from ...families.elastic.warping import Warping
-from ..loading import load_kernel
+from ..loading import load_kernel, multiprocessors
 from ..transfers import send
-from .alignment_programs import ADD_MATCHED, TRACE, WALK_BACK, path_words
-from .cells import any_cell
+from .alignment_programs import ADD_MATCHED, TRACE, TRACE_WINDOWS, WALK_BACK, path_words
+from .cells import any_cell, windows_cell
 from .dtw import DeviceSeries, points_by_length
 
 __all__ = ["Paths", "add_matched", "trace"]
@@ -47,6 +47,7 @@ def trace(
     cancel: np.ndarray,
     *,
     budget: int,
+    width: int = 1,
 ) -> Paths:
     """Find the best path of each series to its average.
 
@@ -62,12 +63,14 @@ def trace(
         Turns 1 to stop early.
     budget : int
         Bytes for the steps of the pairs that are under way at a time.
+    width : int, default 1
+        Points of the windows that are compared in place of points; both sets then have
+        ``width - 1`` points more than their lengths say, and window i begins with point i.
     """
     (n_series, n_channels, m), n = series.shape, averages.shape[2]
     words = path_words(m)
     at_a_time = min(n_series, max(1, budget // (8 * n * words)))
-    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    blocks = min(-(-at_a_time * 32 // THREADS), multiprocessors * WARPS * 32 // THREADS)
+    blocks = min(-(-at_a_time * 32 // THREADS), multiprocessors() * WARPS * 32 // THREADS)
     steps = cp.empty(at_a_time * n * words, np.uint64)
     edges = cp.empty(blocks * (THREADS // 32) * m)
     # nothing is matched by pairs that an interrupt leaves out
@@ -87,7 +90,7 @@ def trace(
             "n_words": words,
             "steps": steps,
         }
-        load_kernel(_FILE, TRACE)(
+        load_kernel(_FILE, TRACE_WINDOWS if width > 1 else TRACE)(
             blocks,
             THREADS,
             averages=averages.values,
@@ -95,7 +98,7 @@ def trace(
             m_stride=m,
             n_channels=n_channels,
             points=points,
-            cell=any_cell(warping),
+            cell=windows_cell(warping.squared, width) if width > 1 else any_cell(warping),
             edges=edges,
             costs=costs,
             **pairs,

@@ -5,6 +5,7 @@ Imports nothing of CUDA.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Protocol
@@ -19,19 +20,24 @@ from . import point_costs
 __all__ = [
     "ANY_CELL",
     "NO_PARAMETERS",
+    "WINDOWS",
     "Costs",
     "Policy",
     "any_cell",
     "cell_of",
     "metric_of",
     "policy_of",
+    "windows_cell",
 ]
 
 #: The policy that kernels take whose one instance serves all options.
 ANY_CELL = "AnyWarping"
+#: The policy between windows of points.
+WINDOWS = "Windows"
+_WINDOWS = np.dtype([("squared", np.int32), ("width", np.int32)])
 _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
 #: The argument `cell` of a kernel whose policy has no parameters: in C++ it has one byte.
-NO_PARAMETERS = np.zeros(1, [("nothing", np.uint8)])
+NO_PARAMETERS = np.void(1)
 #: How far from the diagonal, beyond the longest series, kernels look up weights: lanes before their
 #: first row, and the columns of a widest strip.
 WEIGHTS_MARGIN = 2304
@@ -73,6 +79,9 @@ class Policy:
     in_bands : bool, default False
         Whether points that are infinitely far cost infinity, so that they may surround a matrix:
         then ``band.cu`` may have it.
+    searched : str or None, default None
+        The class that searches take, where it is another one; its parameters are the same, but
+        those of `scaled_epsilon` where points are float.
     """
 
     name: str
@@ -81,19 +90,27 @@ class Policy:
     own: bool = False
     borders: bool = False
     in_bands: bool = False
+    searched: str | None = None
 
     def of(self, type: str) -> str:
-        """Name the class for points of a type."""
-        return self.name.replace("<T", f"<{type}")
+        """Name the class that searches take for points of a type."""
+        return (self.searched or self.name).replace("<T", f"<{type}")
 
-    def arguments(self, type: str) -> np.ndarray:
+    @property
+    def certifying(self) -> str:
+        """The class of kernels that certify: plain counts, where searches have others."""
+        return self.name.replace("<T", "<double")
+
+    def arguments(self, type: str) -> np.ndarray | np.void:
         """Return the argument `cell` of a kernel, where no member is a table."""
         if not self.numbers:
             return NO_PARAMETERS
-        number = np.float32 if type == "float" else np.float64
-        made = np.zeros(1, [(name, number) for name in self.numbers])
+        number, numbers = np.float32 if type == "float" else np.float64, self.numbers
+        if type == "float" and self.searched is not None:
+            numbers = scaled_epsilon(numbers["epsilon"])
+        made = np.zeros(1, [(name, number) for name in numbers])
         with np.errstate(over="ignore"):
-            made[0] = tuple(number(value) for value in self.numbers.values())
+            made[0] = tuple(number(value) for value in numbers.values())
         return made
 
     def weights(self, longest: int) -> tuple[np.ndarray, int]:
@@ -104,6 +121,19 @@ class Policy:
             return distance.weights(np.arange(-distance.longest, 2 * reach)), distance.longest
         offsets = np.abs(np.arange(-reach, reach + 1))
         return distance.weights(2 * offsets - distance.longest), reach
+
+
+def scaled_epsilon(epsilon: float) -> dict[str, float]:
+    """Return the members of ``Matching<float, true>``: a scale, and the scaled epsilon and 1.
+
+    With the scaled epsilon from 2**23 to 2**24, neighbouring numbers of float are 1 or 2 apart from
+    there on, and `epsilon` and 1 is one of them. A scale beyond 2**100 is not needed where points
+    are near 1, as those of searches are; differences below 2**-100 then count in part.
+    """
+    with np.errstate(over="ignore"):
+        single = float(min(np.float32(epsilon), np.finfo(np.float32).max))
+    power = min(100, 24 - math.frexp(single)[1]) if single else 100
+    return {"scale": 2.0**power, "limit": single * 2.0**power + 1}
 
 
 @singledispatch
@@ -141,7 +171,8 @@ def _erp(distance: distances.ERP) -> Policy:
 
 @policy_of.register
 def _lcss(distance: distances.LCSS) -> Policy:
-    return Policy("Lcss<T>", {"epsilon": distance.epsilon}, borders=True)
+    searched = "LcssSearch<T>"
+    return Policy("Lcss<T>", {"epsilon": distance.epsilon}, borders=True, searched=searched)
 
 
 @policy_of.register
@@ -185,3 +216,8 @@ def cell_of(warping: Costs, type: str = "float") -> str:
 def any_cell(warping: Costs) -> np.ndarray:
     """Return the argument `cell` of a kernel with the policy `ANY_CELL`."""
     return np.array([(warping.squared, warping.largest)], _ANY)
+
+
+def windows_cell(squared: bool, width: int) -> np.ndarray:
+    """Return the argument `cell` of a kernel with the policy `WINDOWS`."""
+    return np.array([(squared, width)], _WINDOWS)

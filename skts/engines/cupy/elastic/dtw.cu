@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
         if constexpr (Cell::OWN) wave.columns.cell.meet(series[C * row_stride], own[C * col_stride]);
         wave.reach = BAND ? band_reach(points_by_length, n, m) : 0;
         V result = inf;
-        V corner = 0;  // BORDERS: above the first row, left of the strip
+        V corner = origin_of<Cell, V>(wave.columns.cell, n);  // BORDERS: above the first row, left of the strip
 
         for (int first = 0; first < m; first += G * K) {
             const int last = min(m - first, G * K) - 1;  // last column of the strip
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
             wave.row0 = row0;
             wave.columns.load(own + first + lane * K, col_stride, first + lane == 0);
             wave.above = inf;
-            wave.front = 0;
-            wave.diagonal = lane == 0 && first == 0 ? T(0) : inf;
+            wave.front = origin_of<Cell, V>(wave.columns.cell, n);
+            wave.diagonal = lane == 0 && first == 0 ? wave.front : inf;
             if (STRIPS && BAND && lane == 0 && row0 > 0) wave.diagonal = wave.edge[row0 - 1];
             // the step in which this lane is done (SUB), or the one that ends the strip
             const int last_lane = last / K;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -11,9 +13,9 @@ from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
 from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.series import Series
 from ...families.elastic.warping import Warping
-from ..loading import MODEST_RATE, SHARED, load_kernel, pays
+from ..loading import MODEST_RATE, SHARED, load_kernel, multiprocessors, pays
 from ..series import GpuSeries
-from ..transfers import read_number
+from ..transfers import read_number, send_one
 from .cells import any_cell, cell_of, policy_of
 from .programs import (
     BandKernel,
@@ -50,7 +52,8 @@ TO_COMPILE = 0.5
 MOST_BLOCKS = 2**31 // THREADS
 
 
-class DeviceSeries(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DeviceSeries:
     """Series on the device, in one type.
 
     Attributes
@@ -73,7 +76,7 @@ class DeviceSeries(NamedTuple):
     length: int
     error: float = 0.0
 
-    @property
+    @cached_property
     def values(self) -> cp.ndarray:
         """The values without padding."""
         return self.buffer[PAD : self.buffer.size - PAD]
@@ -106,7 +109,7 @@ def upload(series: Series) -> DeviceSeries:
         inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
-    return DeviceSeries(buffer, cp.asarray(lengths), shape, length)
+    return DeviceSeries(buffer, send_one(lengths), shape, length)
 
 
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
@@ -130,7 +133,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
         error=error,
     )
     largest = float(error.get()[0])
-    return series._replace(buffer=buffer, error=largest)
+    return replace(series, buffer=buffer, error=largest)
 
 
 def groups_in_flight(
@@ -138,12 +141,20 @@ def groups_in_flight(
 ) -> int:
     """Groups of a launch; strips keep an edge for each, which bounds their number."""
     per_block = THREADS // kernel.group
-    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
     blocks = min(-(-n_pairs // (per_block * kernel.pairs)), MOST_BLOCKS)
     if kernel.strips:
         edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
-        blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))
+        blocks = min(blocks, multiprocessors() * 8, max(1, budget // edge_bytes))
     return blocks * per_block
+
+
+def edges_of(
+    kernel: DTWKernel | TurnsKernel, groups: int, n_rows: int, dtype: type | np.dtype
+) -> dict[str, Any]:
+    """Arguments of a kernel about the edges of its strips; None where columns go in one."""
+    length = edge_length(n_rows)
+    edges = cp.zeros(groups * length, dtype) if kernel.strips else None
+    return {"edges": edges, "edge_stride": length}
 
 
 def bands_shape(n: int, n_cols: int, offsets: int) -> tuple[int, int]:
@@ -217,8 +228,7 @@ def distances(
     groups = groups_in_flight(kernel, out.size, n, budget)
     edges = {}
     if isinstance(kernel, DTWKernel):
-        buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
-        edges = {"edges": buffer, "edge_stride": edge_length(n)}
+        edges = edges_of(kernel, groups, n, dtype)
     load_kernel(kernel.file, kernel.name)(
         groups * kernel.group // THREADS,
         THREADS,
@@ -243,7 +253,7 @@ def distances(
 class CellArgument(NamedTuple):
     """The argument `cell` of a kernel, and the table to which it points, which lives as long."""
 
-    argument: np.ndarray
+    argument: np.ndarray | np.void
     table: cp.ndarray | None
 
 
@@ -253,7 +263,7 @@ def cell_argument(warping: Warping, type: str, longest: int) -> CellArgument:
     if policy.weighted is None:
         return CellArgument(policy.arguments(type), None)
     weights, place = policy.weights(longest)
-    table = cp.asarray(weights.astype(np.float32 if type == "float" else np.float64))
+    table = send_one(weights.astype(np.float32 if type == "float" else np.float64))
     address = table.data.ptr + place * table.itemsize
     return CellArgument(np.array([(address,)], [("weights", np.uint64)]), table)
 
@@ -335,7 +345,7 @@ def certify(
     # cells a thread, fewer wait for each other after each
     cells = min(n, m) if reach is None else min(n, m, reach + 1)
     threads = min(1024, -(-cells // 128) * 32)
-    blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
+    blocks = min(n_items, multiprocessors() * 4096 // threads)
     shared, room = 3 * 8 * span, None
     if shared > SHARED:
         blocks = max(1, min(blocks, budget // shared))
@@ -373,7 +383,7 @@ def points_by_length(warping: Warping, longest: int) -> cp.ndarray | None:
     """Half widths of bands by the length of the longer series, on the device; None without."""
     if warping.window is None:
         return None
-    return cp.asarray(warping.points(np.arange(longest + 1)).astype(np.int32))
+    return send_one(warping.points(np.arange(longest + 1)).astype(np.int32))
 
 
 def _in_bands(
@@ -466,7 +476,7 @@ def shortlist(
         estimates=estimates,
         n_cols=n_cols,
         k=n_neighbors,
-        excluded=None if excluded is None else cp.asarray(excluded),
+        excluded=None if excluded is None else send_one(excluded),
         scale=scale,
         squared=squared,
         shrink=bound.shrink,

@@ -64,11 +64,11 @@ struct Band {
     int reach;
 
     // the row above the first
-    __device__ __forceinline__ void open() {
-        V sum = 0;
+    __device__ __forceinline__ void open(V origin) {
+        V sum = origin;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            D[k] = k == reach ? V(0) : Arithmetic<V>::infinity();
+            D[k] = k == reach ? origin : Arithmetic<V>::infinity();
             if constexpr (Cell::BORDERS)
                 if (k > reach && k <= 2 * reach) {
                     T point[C];
@@ -77,7 +77,7 @@ struct Band {
                     D[k] = sum = plus(cell.skip(CellPoints<T, C>(point, point)), sum);
                 }
         }
-        front = 0;
+        front = origin;
 #pragma unroll
         for (int c = 0; c < C; ++c) x_before[c] = y_before[c] = 0;
     }
@@ -170,10 +170,10 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) narrow(
 #pragma unroll
         for (int k = 0; k < K + ROWS - 1; ++k) {
 #pragma unroll
-            for (int c = 0; c < C; ++c) band.y[c][k] = entering[(long long)c * height * pitch];
+            for (int c = 0; c < C; ++c) band.y[c][k] = scaled(cell, entering[(long long)c * height * pitch]);
             entering += pitch;
         }
-        band.open();
+        band.open(origin_of<Cell, V>(cell, n));
         int i = 0;
         T x[ROWS][C], next[ROWS][C];
         for (; i + ROWS <= n; i += ROWS) {
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) narrow(
             for (int u = 0; u < ROWS; ++u) {
 #pragma unroll
                 for (int c = 0; c < C; ++c) {
-                    x[u][c] = series[c * row_stride + i + u];
-                    next[u][c] = entering[(long long)c * height * pitch];
+                    x[u][c] = scaled(cell, series[c * row_stride + i + u]);
+                    next[u][c] = scaled(cell, entering[(long long)c * height * pitch]);
                 }
                 entering += pitch;
             }
@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) narrow(
         for (; i < n; ++i) {
 #pragma unroll
             for (int c = 0; c < C; ++c) {
-                x[0][c] = series[c * row_stride + i];
-                next[0][c] = entering[(long long)c * height * pitch];
+                x[0][c] = scaled(cell, series[c * row_stride + i]);
+                next[0][c] = scaled(cell, entering[(long long)c * height * pitch]);
             }
             entering += pitch;
             band.template rows<1, MASKS>(x, i);

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from ...families.elastic.distances import DISTANCES, Stepped
 from ...families.elastic.warping import Warping
-from .cells import ANY_CELL, Policy, cell_of, policy_of
+from .cells import ANY_CELL, WINDOWS, Policy, cell_of, policy_of
 
 __all__ = [
     "CHOICES",
@@ -43,7 +43,7 @@ SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
 
 def certifying_cell(warping: Warping) -> str:
     """Name the policy of the kernels that certify: one instance serves all options of `Warping`."""
-    return ANY_CELL if type(warping) is Warping else cell_of(warping, "double")
+    return ANY_CELL if type(warping) is Warping else policy_of(warping).certifying
 
 
 class DTWKernel(NamedTuple):
@@ -455,14 +455,14 @@ def kernels() -> dict[str, list[str]]:
         for offsets in {*counts[::4], counts[-1]}:
             for cell in cells if offsets == 5 else cells[:1]:
                 names["elastic/narrow.cu"].add(NarrowKernel(type, offsets, channels, cell).name)
-    certifying = [ANY_CELL, *sorted(policy.of("double") for policy in stepped)]
-    bordered = sorted(policy.of("double") for policy in stepped if policy.borders)
+    certifying = [ANY_CELL, *sorted(policy.certifying for policy in stepped)]
+    bordered = sorted(policy.certifying for policy in stepped if policy.borders)
     fixed = {
         "elastic/certify.cu": [f"certify<{cell}>" for cell in certifying],
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
         "elastic/radius.cu": ["within<float>", "within<double>"],
         "elastic/path.cu": [
-            *(f"strip<{cell}>" for cell in certifying),
+            *(f"strip<{cell}>" for cell in [*certifying, WINDOWS]),
             *(f"borders<{cell}>" for cell in bordered),
             "walk",
         ],

@@ -8,7 +8,7 @@ import numpy as np
 from ...core.constants import ELASTIC_THREADS as THREADS
 from ...families.elastic.soft import values_of
 from ...families.elastic.warping import Warping
-from ..loading import load_kernel
+from ..loading import load_kernel, multiprocessors
 from .dtw import DeviceSeries, points_by_length
 from .soft_programs import (
     ADD_GRADIENTS,
@@ -30,8 +30,7 @@ MOST_PAIRS = 2**20
 
 def _blocks(n_pairs: int, most_warps: int) -> int:
     """Blocks for so many pairs, a warp each, and no more warps than there is memory for."""
-    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    warps = min(n_pairs, most_warps, multiprocessors * WARPS)
+    warps = min(n_pairs, most_warps, multiprocessors() * WARPS)
     return max(1, warps // (THREADS // 32)) if warps < n_pairs else -(-warps * 32 // THREADS)
 
 

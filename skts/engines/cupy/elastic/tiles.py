@@ -6,6 +6,7 @@ CuPy is imported by the methods, so that the engine can be asked whether it is t
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class DTWTiles:
         n, m = (side.n_timepoints for side in reduction.sides)
         channels = reduction.x.n_channels
         if isinstance(reduction.warping, ShapeDTW):
-            channels *= reduction.warping.width
+            n, m = n + reduction.warping.width, m + reduction.warping.width
         series = device_bytes(1, channels, n) + device_bytes(1, channels, m)
         return 0, series + path_bytes(n, m)
 
@@ -228,13 +229,10 @@ class DTWTiles:
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
-        from . import dtw, warping_path
+        from . import descriptors, dtw, warping_path
 
         if isinstance(reduction.warping, ShapeDTW):
-
-            def path_of(x: Series, y: Series, inner: Warping) -> np.ndarray:
-                return warping_path.path(dtw.upload(x), dtw.upload(y), inner, cancel)[0]
-
+            path_of = partial(descriptors.path, warping=reduction.warping, cancel=cancel)
             return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)
         path, cost = warping_path.path(x, y, reduction.warping, cancel)

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.constants import PATH_STRIP
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
-from .cells import policy_of
+from .cells import WINDOWS, policy_of, windows_cell
 from .dtw import DeviceSeries, certifying_argument, channels_of
 from .programs import certifying_cell
 
@@ -18,7 +18,7 @@ __all__ = ["path", "path_bytes"]
 
 
 def path(
-    x: DeviceSeries, y: DeviceSeries, warping: Warping, cancel: np.ndarray
+    x: DeviceSeries, y: DeviceSeries, warping: Warping, cancel: np.ndarray, width: int = 1
 ) -> tuple[np.ndarray, float]:
     """Best warping path of one pair.
 
@@ -33,6 +33,8 @@ def path(
         Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
+    width : int, default 1
+        Points of the windows that are compared in place of points, as in `alignments.trace`.
 
     Returns
     -------
@@ -45,9 +47,11 @@ def path(
     radius = int(warping.radius(n, m))
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
-    cell_name = certifying_cell(warping)
-    cell = certifying_argument(warping, max(x.shape[2], y.shape[2]))
-    pair = _pair(x, y, warping) | {"radius": radius, "cell": cell.argument}
+    cell_name, cell = certifying_cell(warping), certifying_argument(warping, max(n, m))
+    argument = cell.argument
+    if width > 1:
+        cell_name, argument = WINDOWS, windows_cell(warping.squared, width)
+    pair = _pair(x, y, warping) | {"radius": radius, "cell": argument}
     borders = policy_of(warping).borders
     firsts, threads = range(0, n, PATH_STRIP), min(PATH_STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front

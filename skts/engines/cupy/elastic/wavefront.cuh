@@ -62,6 +62,11 @@ struct Columns {
         if constexpr (Cell::LOOKS_BACK)
 #pragma unroll
             for (int c = 0; c < C; ++c) y_before[c] = leftmost ? T(0) : series[c * stride - 1];
+        if constexpr (Cell::SCALED)
+#pragma unroll
+            for (int c = 0; c < C; ++c)
+#pragma unroll
+                for (int k = 0; k < K; ++k) y[c][k] = scaled(cell, y[c][k]);
         fill(Arithmetic<Value<Cell, T>>::infinity());
     }
 
@@ -210,12 +215,17 @@ struct Wavefront {
         top = columns.open(left, first + lane * K, reach);
     }
 
-    // `x` are the points of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
+    // `points` are those of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
     // step, `single` whether only the first of two rows counts
-    __device__ __forceinline__ void step(const T (*x)[C], const V* in, int t, bool single) {
+    __device__ __forceinline__ void step(const T (*points)[C], const V* in, int t, bool single) {
         const int i = row0 + ROWS * t;               // row of lane 0
         const int own = i - ROWS * lane;             // row of this lane
         const int offset = first + lane * K - own + reach;
+        T x[ROWS][C];
+#pragma unroll
+        for (int u = 0; u < ROWS; ++u)
+#pragma unroll
+            for (int c = 0; c < C; ++c) x[u][c] = scaled(columns.cell, points[u][c]);
         if constexpr (Cell::LOOKS_BACK)
 #pragma unroll
             for (int c = 0; c < C; ++c) x_before[c] = own == 0 ? T(0) : x_before[c];

@@ -14,6 +14,10 @@
 //   BORDERS            whether cells before the first row and column are sums of steps, else they are
 //                      infinite, or 0 where a path may begin. If so, `skip(at)` is the price of leaving
 //                      out the point x of `at`, of either series.
+//   RELATIVE           whether cells hold D(i,j) less the price of some path to them, so that some steps cost
+//                      nothing. If so, the cell before all others holds `origin(n)` for n rows, in place of 0,
+//                      and `settle` undoes it.
+//   SCALED             whether points are multiplied by `scale`, a power of two, before cells look at them.
 //   OWN                whether the last channel of a series is none, but holds a number of the series.
 //                      If so, `meet(x, y)` is called with those of two series, before their cells.
 //   COUNTS             whether the values of cells are whole numbers, which float holds whatever the
@@ -216,7 +220,9 @@ struct PlainCell {
         BORDERS = false,
         OWN = false,
         COUNTS = false,
-        SETTLES = false
+        SETTLES = false,
+        RELATIVE = false,
+        SCALED = false
     };
 
     // a policy without numbers of the series takes no notice
@@ -235,6 +241,20 @@ struct ValueType<true, T> {
 };
 template <typename Cell, typename T>
 using Value = typename ValueType<Cell::COUNTS, T>::type;
+
+// The value of the cell before all others, of a matrix of n rows.
+template <typename Cell, typename V>
+__device__ __forceinline__ V origin_of(const Cell& cell, int n) {
+    if constexpr (Cell::RELATIVE) return cell.origin(n);
+    else return V(0);
+}
+
+// A point as cells look at it.
+template <typename Cell, typename T>
+__device__ __forceinline__ T scaled(const Cell& cell, T point) {
+    if constexpr (Cell::SCALED) return point * cell.scale;
+    else return point;
+}
 
 // The result of a pair of n and m points, by the value of its last cell: a distance, or, unless `root`,
 // an accumulated cost. `x` and `y` are their last points.
@@ -274,5 +294,30 @@ struct AnyWarping : PlainCell {
     __device__ __forceinline__ T join(const At& at, T best) const {
         const T cost = at.total(Either{squared});
         return largest ? Arithmetic<T>::larger(cost, best) : Arithmetic<T>::add(cost, best);
+    }
+};
+
+// Dynamic time warping between windows of `width` points, the first of which are the points of `at`. The sum is defined
+// by blocks of `width` points of x: over the part of the windows in the block in which they begin, from its end back; over
+// the part in the next one, from its beginning on; and both are added. See `ShapeDTW` in families/elastic/distances.py.
+struct Windows : PlainCell {
+    int squared, width;
+
+    template <typename At, typename T>
+    __device__ __forceinline__ T join(const At& at, T best) const {
+        const int inside = width - at.row % width;
+        T sum = T(0), behind = T(0);
+#pragma unroll 1
+        for (int k = 0; k < width; ++k) {
+            const int place = k < inside ? inside - 1 - k : k;
+            const T *x = at.point + place, *y = at.other + place;
+            T term = Either{squared}.term(*x, *y);
+#pragma unroll 1
+            for (int c = 1; c < at.n_channels; ++c)
+                term = Either{squared}.add(x[c * at.x_stride], y[c * at.y_stride], term);
+            if (k < inside) sum = Arithmetic<T>::add(sum, term);
+            else behind = Arithmetic<T>::add(behind, term);
+        }
+        return Arithmetic<T>::add(Arithmetic<T>::add(sum, behind), best);
     }
 };

@@ -90,6 +90,52 @@ struct Edr : Edits<T, 1> {
     }
 };
 
+// Whether points match: 1 or 0.
+template <typename T, bool SCALES>
+struct Matching {
+    T epsilon;
+
+    __device__ __forceinline__ float match(T x, T y) const {
+        return Arithmetic<T>::difference(x, y) > epsilon ? 0.0f : 1.0f;
+    }
+};
+
+// Points are scaled so that two differences of which one is at most epsilon, and one is above, are at least 1 apart
+// (`scaled_epsilon` in cells.py). Then one addition that saturates is the comparison, where that would take one of the
+// scarcer instructions that compare.
+template <>
+struct Matching<float, true> {
+    float scale;
+    float limit;  // scaled epsilon, and 1
+
+    __device__ __forceinline__ float match(float x, float y) const {
+        return __saturatef(limit - fabsf(x - y));
+    }
+};
+
+// Longest common subsequence in searches: cells hold n less the length of that up to here, where Lcss counts
+// i + j less twice that length. So steps beside the diagonal cost nothing, and counts go from 0 to n.
+template <typename T>
+struct LcssSearch : SteppedCell, Matching<T, sizeof(T) == 4> {
+    enum { BORDERS = true, COUNTS = true, SETTLES = true, RELATIVE = true, SCALED = sizeof(T) == 4 };
+
+    __device__ __forceinline__ float origin(int n) const { return float(n); }
+
+    template <typename At>
+    __device__ __forceinline__ float skip(const At&) const { return 0.0f; }
+
+    template <typename At>
+    __device__ __forceinline__ float join(const At& at, const Before<float>& before) const {
+        float matches = at.sum([&](int c) { return this->match(at.x(c), at.y(c)); });
+        if (At::CHANNELS != 1) matches = __saturatef(matches - (At::CHANNELS - 1));
+        return Arithmetic<float>::min3(before.diagonal - matches, before.up, before.left);
+    }
+
+    __device__ __forceinline__ T settle(T value, int n, int m, T, T) const {
+        return (2 * value + T(m - n) - T(abs(n - m))) / T(2 * min(n, m));
+    }
+};
+
 // Points are matched together with those before them; deletions have a price besides.
 template <typename T>
 struct Deletions : SteppedCell {

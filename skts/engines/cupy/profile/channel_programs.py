@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...families.profile.channels import ChannelJoin
 
-__all__ = ["HEIGHT", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "kernels"]
+__all__ = ["HEIGHT", "MANY", "MOST_CHANNELS", "ROWS", "ChannelKernel", "choose_walk", "kernels"]
 
 #: Channels that a walk holds: the distances of a pair in registers.
 MOST_CHANNELS = 128
@@ -18,8 +18,9 @@ PAIRED = {"float": 8, "double": 3}
 #: Channels, up to which so many warps share a multiprocessor without spilling what the loop needs.
 BLOCKS = {"float": ((4, 16), (8, 12)), "double": ((8, 12),)}
 LEAST_BLOCKS, MANY_BLOCKS = 8, {"float": ((32, 16),), "double": ()}
-#: Rows of a band.
-HEIGHT = 1024
+#: Rows of a band, and of a run of ``walk_many_channels``. Runs of 8 are bounded less closely: of
+#: windows of noise one in 12 may then be near, of runs of 4 one in 100.
+HEIGHT, ROWS = 1024, 4
 
 
 class ChannelKernel(NamedTuple):
@@ -52,7 +53,7 @@ class ChannelKernel(NamedTuple):
         known = (number for most, number in sizes if self.channels <= most)
         blocks, worst = next(known, LEAST_BLOCKS), str(self.worst).lower()
         if self.channels >= MANY:
-            shape = f"{self.channels}, {self.included}, {blocks}"
+            shape = f"{self.channels}, {self.included}, {ROWS}, {blocks}"
             return f"walk_many_channels<{shape}, {worst}, {self.dtype}>"
         shape = f"{self.channels}, {self.included}, {self.diagonals}, {blocks}"
         return f"walk_channels<{shape}, {worst}, {self.dtype}>"
@@ -77,5 +78,11 @@ def kernels() -> dict[str, list[str]]:
         ]
         for dtype in ("float", "double")
     ]
-    others = ["keep_pairs", "channel_distances", "settle_channels", "channel_equals"]
+    others = [
+        "largest_tops",
+        "keep_pairs",
+        "channel_distances",
+        "settle_channels",
+        "channel_equals",
+    ]
     return {"profile/channels.cu": [*walks, *others]}

@@ -99,6 +99,34 @@ constexpr int power_above(int n) {
     return power;
 }
 
+// A number that the compiler knows.
+template <int N>
+struct Count {
+    static constexpr int value = N;
+};
+
+// The rows of a block, and its first diagonal.
+struct ChannelBlock {
+    int top, bottom;
+    long long diagonal;
+};
+
+// Blocks of so many diagonals. They are numbered by their first columns, and among those of the same columns by
+// bands: blocks that run at the same time read the same columns, and few rows. Of each band one of `every` blocks is walked,
+// others in each.
+__device__ __forceinline__ ChannelBlock block_of(
+    long long number, int width, int row, int row_stop, int col, int first_diagonal, int every, int height
+) {
+    const int n_bands = (row_stop - row + height - 1) / height, band = (int)(number % n_bands);
+    const int top = row + band * height, bottom = min(row_stop, top + height);
+    // the first diagonal of a band; its columns, counted from those of the first band
+    const long long open = max(first_diagonal, col - (bottom - 1));
+    const long long from = row + max(first_diagonal, col - (min(row_stop, row + height) - 1));
+    const long long shift = (top + open - from) / width;
+    const long long block = number / n_bands * every + (band + shift) % every - shift;
+    return ChannelBlock{top, bottom, block < 0 ? -1 : open + block * width};
+}
+
 // The largest bounds of the groups that hold windows `first` to `last`; lanes read them together.
 __device__ __forceinline__ ChannelGroup largest_of(const ChannelGroup* groups, int n_groups, int first, int last) {
     ChannelGroup most{0, 0, 0, 0, 0, Arithmetic<double>::infinity(), -Arithmetic<double>::infinity()};
@@ -134,12 +162,12 @@ __device__ __forceinline__ double covariance_error(
     return error * (1 + 8 * unit * (height + 8));
 }
 
-// Of a block from row `first` to `stop` and column `left` to `right`: how much covariances are off, and, twice, the rest
-// of squares.
+// Of a block from row `first` to `stop` and column `left` to `right`, some rows of which are walked again: how much
+// covariances are off, and, twice, the rest of squares.
 template <int C, typename T>
 __device__ __forceinline__ void bound_block(
     double (&errors)[C], float (&rests)[C], const ChannelGroup* groups_a, const ChannelGroup* groups_b,
-    int n_windows_a, int n_windows_b, int first, int stop, int left, int right, int length, int normalize, T
+    int n_windows_a, int n_windows_b, int first, int stop, int left, int right, int again, int length, int normalize, T
 ) {
     const int n_groups_a = (n_windows_a + JOIN_GROUP - 1) / JOIN_GROUP;
     const int n_groups_b = (n_windows_b + JOIN_GROUP - 1) / JOIN_GROUP;
@@ -151,7 +179,7 @@ __device__ __forceinline__ void bound_block(
         // see "channel sums" in docs/developer/numerics.rst
         if (sizeof(T) == 4) rest += SQUARE_UNITS * FLOAT32_UNIT * (a.energy + b.energy);
         if (threadIdx.x == 0) {
-            errors[c] = covariance_error<T>(a, b, stop - first, length, normalize);
+            errors[c] = covariance_error<T>(a, b, stop - first + again, length, normalize);
             rests[c] = __double2float_ru(2.01 * rest);
         }
     }
@@ -184,8 +212,7 @@ __device__ __forceinline__ void add_channels(const float (&values)[C], const Use
     }
 }
 
-// One block, one warp. Blocks lie along the diagonals (x), of which only some are walked if `every` is more than 1, and the
-// bands (y). Channels are in their order: the first M count in any case. `steps` and `tops` are laid by `place_of`; `tops`
+// One block, one warp, of some diagonals of a band, see `block_of`. Channels are in their order: the first M count in any case. `steps` and `tops` are laid by `place_of`; `tops`
 // are negative of windows that look for no neighbour. Pairs are listed, with lower bounds of their sums, if there is a list; those that find no room on it
 // are marked, where `dropped` is given. The walk is one function: a step of it would take all of the covariances and columns
 // that lanes hold in registers.
@@ -199,14 +226,12 @@ __global__ void __launch_bounds__(32, B) walk_channels(
     int2* entries, float* sums, int capacity, int* n_entries, int* dropped_a, int* dropped_b
 ) {
     const int lane = threadIdx.x;
-    const int top = row + blockIdx.y * height, bottom = min(row_stop, top + height);
-    // others in each band
-    const long long block = (long long)blockIdx.x * every + blockIdx.y % every;
-    const long long far = max(first_diagonal, col - (bottom - 1)) + block * (32 * K);
-    if (top >= bottom || far >= col_stop - top) return;
+    const ChannelBlock block = block_of(blockIdx.x, 32 * K, row, row_stop, col, first_diagonal, every, height);
+    const int top = block.top, bottom = block.bottom;
+    if (block.diagonal < 0 || block.diagonal >= col_stop - top) return;
     // a list that is full is made anew, of fewer rows
     if (entries != nullptr && dropped_a == nullptr && __ldcg(n_entries) > capacity) return;
-    const int diagonal = (int)far;
+    const int diagonal = (int)block.diagonal;
     // rows in which a diagonal of the block has a column of the tile
     const int first = max(top, col - diagonal - 32 * K + 1), stop = min(bottom, col_stop - diagonal);
     const int left = first + diagonal;
@@ -217,7 +242,7 @@ __global__ void __launch_bounds__(32, B) walk_channels(
     __shared__ double errors[C];
     __shared__ float rests[C];
     bound_block<C>(
-        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32 * K,
+        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32 * K, 0,
         length, normalize, T(0)
     );
 
@@ -399,151 +424,223 @@ __device__ __forceinline__ void sums_over_lanes(float (&values)[Q]) {
     add_over_lanes(values, included);
 }
 
-// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances and what is needed go
-// through it, too, so that much is loaded ahead. Each row is gone through once, by
-// lower bounds. The pairs of a row that may be near are settled one after the other, by all lanes, which have some of the channels
-// each. It is one function: the covariances of a row are gone through in it, and a settled pair takes them from there.
-template <int C, int M, int B, bool WORST, typename T>
+// The largest of `tops` of R windows from each on, laid as they are. One thread, one window of a channel.
+extern "C" __global__ void largest_tops(
+    const float* __restrict__ tops, long long pitch, int n_channels, int rows, float* __restrict__ largest
+) {
+    const long long place = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (place >= pitch * n_channels) return;
+    const long long window = place / (32 * n_channels) * 32 + place % 32, channel = place % (32 * n_channels) / 32 * 32;
+    float most = tops[place];
+    for (int r = 1; r < rows && window + r < pitch; ++r)
+        most = fmaxf(most, tops[place_of(window + r, n_channels, 1) + channel]);
+    largest[place] = most;
+}
+
+// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory. Rows are gone through in runs of R:
+// channel by channel the covariances take R steps, and the least square of the run stays. What these sum to bounds the sums of
+// all R pairs, so that there is one order to find for them; it is compared with `largest`, of `largest_tops`. The pairs of
+// a run that may hold a near one are settled by all lanes, which have some of the channels each and take the steps back,
+// row by row. It is one function: the covariances of a run are gone through in it, and what is settled takes them from there.
+template <int C, int M, int R, int B, bool WORST, typename T>
 __global__ void __launch_bounds__(32, B) walk_many_channels(
     const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep<T>* __restrict__ steps_a,
     const ChannelGroup* __restrict__ groups_a, const double* __restrict__ points_b,
     const double* __restrict__ mean_b, const ChannelStep<T>* __restrict__ steps_b,
     const ChannelGroup* __restrict__ groups_b, int n_windows_a, int n_windows_b, int row, int row_stop, int col,
     int col_stop, int first_diagonal, int every, int height, int length, int normalize, float* tops_a, float* tops_b,
-    int2* entries, float* sums, int capacity, int* n_entries, int* dropped_a, int* dropped_b
+    const float* __restrict__ largest_a, const float* __restrict__ largest_b, int2* entries, float* sums, int capacity,
+    int* n_entries, int* dropped_a, int* dropped_b
 ) {
     const int lane = threadIdx.x;
-    const int top = row + blockIdx.y * height, bottom = min(row_stop, top + height);
-    // others in each band
-    const long long block = (long long)blockIdx.x * every + blockIdx.y % every;
-    const long long far = max(first_diagonal, col - (bottom - 1)) + block * 32;
-    if (top >= bottom || far >= col_stop - top) return;
+    const ChannelBlock block = block_of(blockIdx.x, 32, row, row_stop, col, first_diagonal, every, height);
+    const int top = block.top, bottom = block.bottom;
+    if (block.diagonal < 0 || block.diagonal >= col_stop - top) return;
     // a list that is full is made anew, of fewer rows
     if (entries != nullptr && dropped_a == nullptr && __ldcg(n_entries) > capacity) return;
-    const int diagonal = (int)far;
+    const int diagonal = (int)block.diagonal;
     const int first = max(top, col - diagonal - 31), stop = min(bottom, col_stop - diagonal);
     const int left = first + diagonal;
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
     constexpr int Q = power_above((C + 31) / 32), PART = 32, AHEAD = 8;
+    static_assert(2 * R * Q <= PART, "squares and sums of a run find room where distances are staged");
 
     __shared__ double errors[C];
     __shared__ float rests[C];
     __shared__ T covs[C][32];
-    // not beside covariances of float64, which leave no room
-    constexpr bool STAGED = sizeof(T) == 4;
-    __shared__ float staged[STAGED ? PART : 1][32];
+    __shared__ float staged[PART][32];
+    // steps that are taken back are roundings, too
     bound_block<C>(
-        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32, length,
-        normalize, T(0)
+        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32, R,
+        length, normalize, T(0)
     );
-    const int middle = min(left + 16, n_windows_b - 1);
+    // covariances of the first row, from points, of some channels at once
+    constexpr int SEEDS = 4;
+    const int middle = min(left + 16, n_windows_b - 1), column = min(left + lane, n_windows_b - 1);
 #pragma unroll 1
-    for (int c = 0; c < C; ++c) {
-        const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
-        const int j = min(left + lane, n_windows_b - 1);
-        const double* const y = points_b + (long long)c * (n_windows_b + length - 1) + j;
-        const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
-        const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
-        double sum = 0;
-        for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - own, __ldg(y + t) - center, sum);
-        covs[c][lane] = (T)(left + lane < n_windows_b ? sum + errors[c] : 0.0);
+    for (int from = 0; from < C; from += SEEDS) {
+        const double *x[SEEDS], *y[SEEDS];
+        double own[SEEDS], center[SEEDS], sum[SEEDS];
+#pragma unroll
+        for (int n = 0; n < SEEDS; ++n) {
+            const long long c = min(from + n, C - 1);
+            x[n] = points_a + c * (n_windows_a + length - 1) + first;
+            y[n] = points_b + c * (n_windows_b + length - 1) + column;
+            own[n] = normalize ? mean_a[c * n_windows_a + first] : 0.0;
+            center[n] = normalize ? mean_b[c * n_windows_b + middle] : 0.0;
+            sum[n] = 0;
+        }
+#pragma unroll 2
+        for (int t = 0; t < length; ++t) {
+#pragma unroll
+            for (int n = 0; n < SEEDS; ++n)
+                sum[n] = fma(__ldg(x[n] + t) - own[n], __ldg(y[n] + t) - center[n], sum[n]);
+        }
+#pragma unroll
+        for (int n = 0; n < SEEDS; ++n) {
+            const int c = from + n;
+            if (c < C) covs[c][lane] = (T)(left + lane < n_windows_b ? sum[n] + errors[c] : 0.0);
+        }
     }
 
-    // Lower `tops` to upper bounds of the sums of a lane's pair, and list it if lower ones do not exceed them.
-    const auto settle = [&](int i, int owner) {
-        const int j = i + diagonal + owner;
-        const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
-        float lowers[Q], uppers[Q];
+    // Lower `tops` to upper bounds of the sums of a lane's pairs in a run, and list those whose lower ones do not exceed them.
+    const auto settle = [&](int base, int owner) {
+        T cov[Q];
+        float lowers[R][Q];
         __syncwarp();
 #pragma unroll
-        for (int q = 0; q < Q; ++q) {
-            const int c = min(lane + 32 * q, C - 1);
-            const ChannelStep<T> step = load_step(steps_a + own + c * 32);
-            const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
-            const float square = (float)square_of(covs[c][owner], step, other);
-            const float error = (float)((T)(2.01 * errors[c]) * (step.scale * other.scale)) + rests[c];
-            lowers[q] = root_of(fmaxf(square, 0.0f));
-            uppers[q] = root_of(fmaxf(square + error, 0.0f)) + CHANNEL_LOST;
-            if (WORST) lowers[q] = turned<M>(lowers[q], c), uppers[q] = turned<M>(uppers[q], c);
-        }
-        __syncwarp();
-        sums_over_lanes<C, M, WORST>(uppers);
-        bool list = false;
+        for (int q = 0; q < Q; ++q) cov[q] = covs[min(lane + 32 * q, C - 1)][owner];
+        // rows before the first are the first once more, and do not count; a lane keeps its squares and sums in its column
 #pragma unroll
-        for (int q = 0; q < Q; ++q) {
-            const int number = lane * Q + q + 1, at = (number - 1) * 32;
-            if (number < M || number > C || uppers[q] < 0) continue;
-            const float most = uppers[q] * (UP * UP);
-            if (most < __ldcg(tops_a + own + at)) lower(tops_a + own + at, most);
-            if (most < __ldcg(tops_b + theirs + at)) lower(tops_b + theirs + at, most);
-        }
-        if (entries == nullptr) return;
-        sums_over_lanes<C, M, WORST>(lowers);
-#pragma unroll
-        for (int q = 0; q < Q; ++q) {
-            const int number = lane * Q + q + 1, at = (number - 1) * 32;
-            if (number < M || number > C || lowers[q] < 0) continue;
-            // other lanes, and other blocks, may have lowered what is needed
-            list |= lowers[q] <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
-        }
-        if (!__any_sync(ALL, list)) return;
-        int place = lane == 0 ? atomicAdd(n_entries, 1) : 0;
-        place = __shfl_sync(ALL, place, 0);
-        if (place < capacity) {
-            if (lane == 0) entries[place] = make_int2(i, j);
+        for (int r = R - 1; r >= 0; --r) {
+            const int i = max(base + r, first);
+            const long long own = place_of(i, C, 1), theirs = place_of(i + diagonal + owner, C, 1);
 #pragma unroll
             for (int q = 0; q < Q; ++q) {
-                const int number = lane * Q + q + 1;
-                if (number >= M && number <= C) sums[(long long)(number - 1) * capacity + place] = lowers[q];
+                const int c = min(lane + 32 * q, C - 1);
+                const ChannelStep<T> step = load_step(steps_a + own + c * 32);
+                const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
+                const float square = (float)square_of(cov[q], step, other);
+                if (base + r > first) cov[q] -= fma(step.p, other.p, step.r * other.r);
+                staged[r * Q + q][lane] = square;
+                lowers[r][q] = root_of(fmaxf(square, 0.0f));
+                if (WORST) lowers[r][q] = turned<M>(lowers[r][q], c);
             }
-        } else if (dropped_a != nullptr && lane == 0) {
-            dropped_a[i] = dropped_b[j] = 1;
+        }
+        unsigned near = 0;
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const int i = base + r, j = i + diagonal + owner;
+            sums_over_lanes<C, M, WORST>(lowers[r]);
+            if (i < first || j < col || j >= col_stop) continue;
+            const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
+            bool any = false;
+#pragma unroll
+            for (int q = 0; q < Q; ++q) {
+                const int number = lane * Q + q + 1, at = (number - 1) * 32;
+                staged[(R + r) * Q + q][lane] = lowers[r][q];
+                if (number < M || number > C || lowers[r][q] < 0) continue;
+                // other lanes, and other blocks, may have lowered what is needed
+                any |= lowers[r][q] <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
+            }
+            if (__any_sync(ALL, any)) near |= 1u << r;
+        }
+#pragma unroll 1
+        for (; near; near &= near - 1) {
+            const int r = __ffs(near) - 1, i = base + r, j = i + diagonal + owner;
+            const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
+            float uppers[Q];
+#pragma unroll
+            for (int q = 0; q < Q; ++q) {
+                const int c = min(lane + 32 * q, C - 1);
+                const T scales = load_step(steps_a + own + c * 32).scale * load_step(steps_b + theirs + c * 32).scale;
+                const float error = (float)((T)(2.01 * errors[c]) * scales) + rests[c];
+                uppers[q] = root_of(fmaxf(staged[r * Q + q][lane] + error, 0.0f)) + CHANNEL_LOST;
+                if (WORST) uppers[q] = turned<M>(uppers[q], c);
+            }
+            sums_over_lanes<C, M, WORST>(uppers);
+#pragma unroll
+            for (int q = 0; q < Q; ++q) {
+                const int number = lane * Q + q + 1, at = (number - 1) * 32;
+                if (number < M || number > C || uppers[q] < 0) continue;
+                const float most = uppers[q] * (UP * UP);
+                if (most < __ldcg(tops_a + own + at)) lower(tops_a + own + at, most);
+                if (most < __ldcg(tops_b + theirs + at)) lower(tops_b + theirs + at, most);
+            }
+            if (entries == nullptr) continue;
+            int place = lane == 0 ? atomicAdd(n_entries, 1) : 0;
+            place = __shfl_sync(ALL, place, 0);
+            if (place < capacity) {
+                if (lane == 0) entries[place] = make_int2(i, j);
+#pragma unroll
+                for (int q = 0; q < Q; ++q) {
+                    const int number = lane * Q + q + 1;
+                    if (number >= M && number <= C)
+                        sums[(long long)(number - 1) * capacity + place] = staged[(R + r) * Q + q][lane];
+                }
+            } else if (dropped_a != nullptr && lane == 0) {
+                dropped_a[i] = dropped_b[j] = 1;
+            }
         }
     };
 
-    for (int i = first; i < stop; ++i) {
-        const int j = i + diagonal + lane;
-        const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
-        const auto distance_of = [&](int c) {
-            ChannelStep<T> step = load_step(steps_a + own + c * 32);
-            const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
-            if (i == first) step.p = step.r = 0;
-            const T cov = fma(step.p, other.p, fma(step.r, other.r, covs[c][lane]));
-            covs[c][lane] = cov;
-            const float distance = root_of(fmaxf((float)square_of(cov, step, other), 0.0f));
-            return WORST ? turned<M>(distance, c) : distance;
-        };
-        const auto needed = [&](int number) {
-            const int at = (number - 1) * 32;
-            return fmaxf(tops_a[own + at], tops_b[theirs + at]);
+    // the last run ends at `stop`; rows of the first one that are before `first` are left out
+    for (int base = stop - (stop - first + R - 1) / R * R; base < stop; base += R) {
+        const int j = base + diagonal + lane;
+        unsigned own[R], theirs[R];
+#pragma unroll
+        for (int r = 0; r < R; ++r) own[r] = place_of(max(base + r, 0), C, 1), theirs[r] = place_of(max(j + r, 0), C, 1);
+        // Stage the least distances of the run in some channels from c on. The first row is that of the seed.
+        const auto stage = [&](int c, bool opens, auto count) {
+            constexpr int N = decltype(count)::value;
+            ChannelStep<T> step[N][R], other[N][R];
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const ChannelStep<T>*const a = steps_a + (own[r] + c * 32), *const b = steps_b + (theirs[r] + c * 32);
+#pragma unroll
+                for (int n = 0; n < N; ++n) step[n][r] = load_step(a + n * 32), other[n][r] = load_step(b + n * 32);
+            }
+#pragma unroll
+            for (int n = 0; n < N; ++n) {
+                T cov = covs[c + n][lane], least = Arithmetic<T>::infinity();
+#pragma unroll
+                for (int r = 0; r < R; ++r) {
+                    if (!opens || base + r > first) cov = fma(step[n][r].p, other[n][r].p, fma(step[n][r].r, other[n][r].r, cov));
+                    if (!opens || base + r >= first) least = min(least, square_of(cov, step[n][r], other[n][r]));
+                }
+                covs[c + n][lane] = cov;
+                const float distance = root_of(fmaxf((float)least, 0.0f));
+                staged[(c + n) % PART][lane] = WORST ? turned<M>(distance, c + n) : distance;
+            }
         };
         float values[C];
-        if constexpr (STAGED) {
 #pragma unroll
-            for (int base = 0; base < C; base += PART) {
-#pragma unroll(AHEAD)
-                for (int c = base; c < min(C, base + PART); ++c) staged[c % PART][lane] = distance_of(c);
+        for (int part = 0; part < C; part += PART) {
+            constexpr int AT_ONCE = AHEAD / R;
+            const int size = min(C - part, PART), groups = base <= first ? 0 : size / AT_ONCE;
+#pragma unroll 1
+            for (int g = 0; g < groups; ++g) stage(part + g * AT_ONCE, false, Count<AT_ONCE>());
+#pragma unroll 1
+            for (int c = groups * AT_ONCE; c < size; ++c) stage(part + c, true, Count<1>());
 #pragma unroll
-                for (int c = base; c < min(C, base + PART); ++c) values[c] = staged[c % PART][lane];
-            }
-        } else {
-#pragma unroll
-            for (int c = 0; c < C; ++c) values[c] = distance_of(c);
+            for (int c = part; c < min(C, part + PART); ++c) values[c] = staged[c % PART][lane];
         }
         order_channels<M, 0, power_above(C - M)>(values);
+        const float* const most_a = largest_a + place_of(max(base, 0), C, 1);
+        const float* const most_b = largest_b + place_of(max(j, 0), C, 1);
         bool near = false;
         add_channels<M, WORST>(values, [&](int number, float total) {
-            const int at = (number - 1) % PART, base = number - 1 - at;
+            const int at = (number - 1) % PART, start = number - 1 - at;
             // they are fetched together: else each would be waited for
-            if (STAGED && (at == 0 || number == M)) {
+            if (at == 0 || number == M) {
 #pragma unroll(AHEAD)
-                for (int c = base; c < min(C, base + PART); ++c) staged[c - base][lane] = needed(c + 1);
+                for (int c = start; c < min(C, start + PART); ++c)
+                    staged[c - start][lane] = fmaxf(most_a[c * 32], most_b[c * 32]);
             }
-            const float most = STAGED ? staged[at][lane] : needed(number);
-            near |= total <= most && (!WORST || total >= 0);
+            near |= total <= staged[at][lane] && (!WORST || total >= 0);
         });
-        unsigned waiting = __ballot_sync(ALL, near && j >= col && j < col_stop);
-        for (; waiting; waiting &= waiting - 1) settle(i, __ffs(waiting) - 1);
+        unsigned waiting = __ballot_sync(ALL, near && j + R > col && j < col_stop);
+        for (; waiting; waiting &= waiting - 1) settle(base, __ffs(waiting) - 1);
     }
 }
 

@@ -22,7 +22,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, MANY, ChannelKernel
+from .channel_programs import HEIGHT, MANY, ROWS, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -45,12 +45,13 @@ FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
 CONSTANT_KIND, MISSING_KIND = 1, 2
 #: Distances that are measured at a time; threads of a block that measures.
 AT_A_TIME, THREADS = 2**23, 128
-#: Most blocks of a launch along its second axis.
-MOST_BANDS = 65535
+#: Most blocks of a launch.
+MOST_BLOCKS = 2**31 - 1
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
 #: neighbours were known, on random walks, and half as many as after one of eight. A pair of many
-#: channels takes longer to walk, and not to measure.
-SAMPLED, SAMPLED_OF_MANY = 4, 8
+#: channels takes longer to walk, and not to measure. Pairs of many are settled faster when bounds
+#: are low, which walks over one of 512, then 64 blocks find.
+SAMPLED, SAMPLED_OF_MANY = (4,), (512, 64, 8)
 #: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how
 #: many rows fit; random walks of 8 to 128 channels list 17 to 50.
 ROOMY, FIRST_ROWS = 64, 4
@@ -369,9 +370,11 @@ def walk(work: ChannelWalk) -> None:
     first, *others = work.kernels
     laid = _Laid.of(work, first)
     blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
-    sampled = SAMPLED if first.channels < MANY else SAMPLED_OF_MANY
-    every = max(1, min(sampled, blocks // sampled))
-    _launch(work, laid, work.rows, every, None, None, None, False)
+    samples = SAMPLED if first.channels < MANY else SAMPLED_OF_MANY
+    each = [max(1, min(sampled, blocks // 8)) for sampled in samples]
+    for at, every in enumerate(each):
+        if every > max(each[at + 1 :], default=0):
+            _launch(work, laid, work.rows, every, None, None, None, False)
     entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
     sums = cp.empty((first.channels, work.capacity), np.float32)
     waiting = [work.rows]
@@ -450,15 +453,26 @@ def _launch(
     """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
     (a, b), (side, other), lists = work.axes, work.sides, entries is not None
     kernel = load_kernel("profile/channels.cu", laid.kernel.name)
-    width = 32 * laid.kernel.diagonals * every
-    for start in range(rows.start, rows.stop, MOST_BANDS * HEIGHT):
-        stop = min(rows.stop, start + MOST_BANDS * HEIGHT)
-        least = max(work.first_diagonal, work.cols.start - (stop - 1))
-        n_diagonals = work.cols.stop - start - least + HEIGHT
-        if work.cols.stop - start <= least:
+    runs: dict[str, cp.ndarray] = {}
+    if laid.kernel.channels >= MANY:
+        largest_a = _largest_tops(laid.tops[0], laid.kernel)
+        same = laid.tops[1] is laid.tops[0]
+        runs = {
+            "largest_a": largest_a,
+            "largest_b": largest_a if same else _largest_tops(laid.tops[1], laid.kernel),
+        }
+    start = rows.start
+    while start < rows.stop:
+        # columns from the first of the first band on, see `block_of`
+        opens = max(work.first_diagonal, work.cols.start - (min(rows.stop, start + HEIGHT) - 1))
+        columns = work.cols.stop - start - opens
+        if columns <= 0:
             return
+        groups = blocks_for(columns, 32 * laid.kernel.diagonals * every)
+        bands = min(blocks_for(rows.stop - start, HEIGHT), MOST_BLOCKS // groups)
+        stop = min(rows.stop, start + bands * HEIGHT)
         kernel(
-            (blocks_for(n_diagonals, width), blocks_for(stop - start, HEIGHT)),
+            groups * bands,
             32,
             points_a=a.searched,
             mean_a=a.centers,
@@ -481,6 +495,7 @@ def _launch(
             normalize=work.normalize,
             tops_a=laid.tops[0],
             tops_b=laid.tops[1],
+            **runs,
             entries=entries,
             sums=sums,
             capacity=work.capacity if lists else 0,
@@ -488,6 +503,22 @@ def _launch(
             dropped_a=side.dropped if mark else None,
             dropped_b=other.dropped if mark else None,
         )
+        start = stop
+
+
+def _largest_tops(tops: cp.ndarray, kernel: ChannelKernel) -> cp.ndarray:
+    """The largest bounds of each run of windows, see `walk_many_channels`."""
+    largest = cp.empty_like(tops)
+    load_kernel("profile/channels.cu", "largest_tops")(
+        blocks_for(tops.size, THREADS),
+        THREADS,
+        tops=tops,
+        pitch=tops.size // kernel.channels,
+        n_channels=kernel.channels,
+        rows=ROWS,
+        largest=largest,
+    )
+    return largest
 
 
 def measure(work: ChannelWalk, entries: cp.ndarray) -> None:

@@ -18,6 +18,7 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ..elastic import dtw
+from ..transfers import send_one
 from .programs import WarpKernel
 
 __all__ = ["Query", "prepare_query"]
@@ -104,7 +105,7 @@ class Query:
         def build() -> cp.ndarray:
             columns = np.full(kernel.width, np.inf, np.float32)
             columns[kernel.width - self.length :] = self.single[0]
-            return cp.asarray(columns)
+            return send_one(columns)
 
         return self.once(kernel, build)
 
@@ -144,7 +145,8 @@ class Query:
             where = np.concatenate([self.near, positions[few]])
             value = np.concatenate([self.near_values, values[few]])
             order = np.lexsort((where, value))
-            line = np.column_stack([np.zeros(where.size, np.int64), where])
+            line = np.zeros((where.size, 2), np.int64)
+            line[:, 1] = where
             taken = greedy(line, order, self.exclusion, self.need)
             if taken.size == self.need or count >= values.size:
                 break

@@ -17,6 +17,7 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.search.subsequence import SubsequenceNeighbors, TileMatches
 from ..elastic.cells import cell_of
+from ..transfers import send_one
 from .programs import choose_warp
 from .query import Query, prepare_query
 from .room import SearchRoom
@@ -142,7 +143,7 @@ def _seed(
     if count < values.size:
         positions = positions[np.argpartition(values, count)[:count]]
     if positions.size:
-        seeds = Listed(cp.asarray(np.sort(positions).astype(np.int32)), positions.size)
+        seeds = Listed(send_one(np.sort(positions).astype(np.int32)), positions.size)
         found = estimate(windows, seeds, query, reduction, room)
         fine = query.interval(query.bound, squared=squared)
         positions, values = least_of_runs(windows, found, query, fine, upper=True)
@@ -185,9 +186,12 @@ def search(
         part = fetch()
         while part and not cancel[0]:
             first = part[0].first
-            coming = pool.submit(fetch) if first + room.windows < tile.shape[1] else None
+            more = first + room.windows < tile.shape[1]
+            # points that are on the device already need no thread
+            copied = any(one.ready is not None for one in part)
+            coming = pool.submit(fetch) if more and copied else None
             for one in part:
-                cp.cuda.get_current_stream().wait_event(one.ready)
+                one.wait()
             for (length, rescaling), members in groups.items():
                 count = min(room.windows, tile.shape[1] - first)
                 count = min(count, n_points - first - length + 1)
@@ -200,8 +204,8 @@ def search(
                     if not cancel[0]:
                         search_part(windows, query, reduction, first, room, cancel)
             for one in part:
-                one.used.record()
-            part = [] if coming is None else coming.result()
+                one.release()
+            part = coming.result() if coming is not None else fetch() if more else []
     return [
         TileMatches(
             np.concatenate([np.empty(0, np.int64), *query.positions]),

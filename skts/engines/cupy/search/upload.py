@@ -19,12 +19,26 @@ __all__ = ["UploadedPart", "upload_parts"]
 
 
 class UploadedPart(NamedTuple):
-    """Points of a part of a tile on the device, from window `first` of the tile on."""
+    """Points of a part of a tile on the device, from window `first` of the tile on.
+
+    They are there once `ready` has been reached, and may be overwritten after `used`; both are None
+    for points that have been there before, and stay.
+    """
 
     first: int
     points: cp.ndarray
-    ready: cp.cuda.Event
-    used: cp.cuda.Event
+    ready: cp.cuda.Event | None = None
+    used: cp.cuda.Event | None = None
+
+    def wait(self) -> None:
+        """Let the current stream wait until the points are there."""
+        if self.ready is not None:
+            cp.cuda.get_current_stream().wait_event(self.ready)
+
+    def release(self) -> None:
+        """Say that the current stream has been given all that needs the points."""
+        if self.used is not None:
+            self.used.record()
 
 
 @dataclass
@@ -55,12 +69,17 @@ def upload_parts(
     if unchanging and 8 * series.n_points <= room.keep:
         key = ("points", cp.cuda.Device().id, tile.col, n_points)
         kept = prepared.get(owner, key, lambda: (ResidentPoints(cp.empty(n_points)), 8 * n_points))
+        if kept.filled == n_points:
+            for first in range(0, max(1, tile.shape[1]), size):
+                yield UploadedPart(first, kept.points[first : first + size + longest - 1])
+            return
     stream = cp.cuda.Stream(non_blocking=True)
     most = min(n_points, size + longest - 1)
     pinned = cp.cuda.alloc_pinned_memory(2 * 8 * most)
     host = np.frombuffer(pinned, np.float64, 2 * most).reshape(2, most)
     device = cp.empty((2, most)) if kept is None else None
-    parts: list[UploadedPart] = []
+    ready: list[cp.cuda.Event] = []
+    used: list[cp.cuda.Event] = []
     # the current stream may still use the former contents of this memory
     begun = cp.cuda.Event(disable_timing=True)
     begun.record()
@@ -69,10 +88,10 @@ def upload_parts(
         for index, first in enumerate(range(0, max(1, tile.shape[1]), size)):
             half, stop = index % 2, min(first + size + longest - 1, n_points)
             if index >= 2:
-                parts[index - 2].ready.synchronize()
+                ready[index - 2].synchronize()
             if device is not None:
                 if index >= 2:
-                    stream.wait_event(parts[index - 2].used)
+                    stream.wait_event(used[index - 2])
                 begin, points = first, device[half, : stop - first]
                 target = points
             elif kept is not None:
@@ -83,9 +102,9 @@ def upload_parts(
                 target.set(piece, stream=stream)
             if kept is not None:
                 kept.filled = max(kept.filled, stop)
-            events = (cp.cuda.Event(disable_timing=True) for _ in range(2))
-            parts.append(UploadedPart(first, points, *events))
-            parts[-1].ready.record(stream)
-            yield parts[-1]
+            for events in (ready, used):
+                events.append(cp.cuda.Event(disable_timing=True))
+            ready[-1].record(stream)
+            yield UploadedPart(first, points, ready[-1], used[-1])
     finally:
         stream.synchronize()

@@ -17,7 +17,7 @@ from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
 from ..elastic.cells import NO_PARAMETERS
 from ..loading import blocks_for, load_kernel
-from ..transfers import filled
+from ..transfers import filled, send, send_one
 from .programs import WarpKernel
 from .query import Query
 from .room import SearchRoom
@@ -198,8 +198,8 @@ def _bound_channel(
     windows: DeviceWindows, query: Query, warping: Warping, channel: int
 ) -> cp.ndarray:
     """The bound of each window in one channel."""
-    envelope = query.once(("envelope", channel), lambda: cp.asarray(query.envelope[channel]))
-    single = query.once(("single", channel), lambda: cp.asarray(query.single[channel]))
+    envelope = query.once(("envelope", channel), lambda: send_one(query.envelope[channel]))
+    single = query.once(("single", channel), lambda: send_one(query.single[channel]))
     costs = cp.empty(windows.count, np.float32)
     load_kernel("search/search.cu", "bounds")(
         blocks_for(windows.count, THREADS),
@@ -343,12 +343,20 @@ def row_distances(
     width = dtw.stride(length)
     type = np.float64 if certified else np.float32
     name = "rows_double" if certified else "rows_float"
+    # all windows in float64 are a search themselves
+    in_pairs = certified and reduction.precision != "float64"
     for first in range(0, len(positions), room.chunk):
         some = positions[first : first + room.chunk]
         n = len(some)
         buffer = cp.zeros(n * n_channels * width + 2 * dtw.PAD, type)
         shape = n, n_channels, width
-        rows = dtw.DeviceSeries(buffer, filled(n, length, np.int32), shape, length)
+        if in_pairs:
+            items = np.zeros((n, 2), np.int32)
+            items[:, 0] = np.arange(n)
+            lengths, items = send(np.full(n, length, np.int32), items)
+        else:
+            lengths = filled(n, length, np.int32)
+        rows = dtw.DeviceSeries(buffer, lengths, shape, length)
         grid = -(-length // THREADS), min(n, 65535)
         for channel, one in enumerate(windows.channels):
             arguments: dict[str, Any] = {
@@ -367,11 +375,7 @@ def row_distances(
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
         options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}
-        if certified and reduction.precision != "float64":
-            items = np.zeros((n, 2), np.int32)
-            items[:, 0] = np.arange(n)
-            items = cp.asarray(items)
+        if in_pairs:
             yield dtw.certify(rows, other, items, warping, **options)
             continue
-        # all windows in float64 are a search themselves
         yield dtw.distances(rows, other, warping, **options).ravel()

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupTiles"]
 
-#: Pairs of a candidate and a series that are measured in one launch, and blocks of it, at most.
-PAIRS, BLOCKS = 2**24, 2**16
+#: Pairs of a candidate and a series that are measured in one launch, and blocks of it, at most;
+#: bytes of this machine's memory for each: the pair itself, as it is made, and its distance.
+PAIRS, BLOCKS, ON_THE_HOST = 2**24, 2**16, 32
 #: Threads that judge distances, at most, and distances that are worth one: some milliseconds.
 JUDGES, WORTH_A_JUDGE = 8, 2**15
 
@@ -32,6 +33,7 @@ class GroupTiles:
     """Methods of the GPU engine for groups of candidates and series."""
 
     _values: Callable[[Series], tuple[cupy.ndarray, cupy.ndarray]]
+    budget: Callable[[], int]
 
     def group_matches_lacks(self, reduction: CandidateGroups) -> str | None:
         """Return None if places of the distances of each group are numbers of 32 bits."""
@@ -48,12 +50,28 @@ class GroupTiles:
     def group_matches_bytes(
         self, reduction: CandidateGroups, rows: int, cols: int
     ) -> tuple[int, int]:
-        """Bytes on each device for a tile: series; distances, pairs, candidates and members."""
+        """Bytes for a tile, on each device or on the host, whichever are more.
+
+        On a device: series; distances, pairs, candidates and members. On the host: a part at a
+        time, and the answer, whose parts are joined.
+        """
+        values, each = self._device_bytes(reduction, rows)
+        answer = 16 * rows * reduction.largest[2]
+        return values, max(each, self._host_bytes(reduction, rows) + answer)
+
+    def _device_bytes(self, reduction: CandidateGroups, rows: int) -> tuple[int, int]:
+        """Bytes on each device for a tile."""
         groups = reduction.groups
         n_candidates, n_members, n_distances, n_points = reduction.largest
         values = sum(8 * one.values.size + 4 * len(one) for one in (groups.series, groups.source))
         each = 16 * n_distances + 8 * n_points + (QUERY.itemsize + 8) * n_candidates
         return values, rows * (each + 4 * n_members)
+
+    def _host_bytes(self, reduction: CandidateGroups, rows: int) -> int:
+        """Bytes on the host in which a part of a tile is measured."""
+        n_candidates, n_members, n_distances, _ = reduction.largest
+        pairs = min(rows * n_distances, max(PAIRS, n_distances))
+        return ON_THE_HOST * pairs + rows * (120 * n_candidates + 12 * n_members)
 
     def group_matches(
         self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray
@@ -68,29 +86,47 @@ class GroupTiles:
         return np.concatenate(parts)
 
     def group_splits_bytes(self, reduction: GroupSplits, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes on each device for a tile: those of distances."""
-        return self.group_matches_bytes(reduction, rows, cols)
+        """Bytes for a tile, on each device or on the host, whichever are more.
+
+        On the host: a part at a time, one judge's order lines, and the answer, whose parts are
+        joined. More judges take what the budget leaves.
+        """
+        values, each = self._device_bytes(reduction, rows)
+        answer = 96 * rows * (reduction.rules.most + reduction.largest[1])
+        on_host = self._host_bytes(reduction, rows) + reduction.judging_bytes + answer
+        return values, max(each, on_host)
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
-        """Splits of some groups: the device measures, threads of the host judge."""
-        distances = self.group_matches(reduction, tile, cancel)
-        if cancel[0]:
-            return reduction.start()
-        begins = reduction.groups.take(tile.rows).distances_of
-        count = min(JUDGES, os.cpu_count() or 1, len(distances) // WORTH_A_JUDGE)
+        """Splits of some groups: the device measures, threads of the host judge, part by part."""
+        found: list[Splits] = []
+        first = tile.row
+        for some in _parts(reduction.groups.take(tile.rows)):
+            if cancel[0]:
+                return reduction.start()
+            distances = self._group_distances(some)
+            found += self._judge(reduction, first, some, distances)
+            first += len(some)
+        return Splits._make(map(np.concatenate, zip(*found, strict=True)))
+
+    def _judge(
+        self, reduction: GroupSplits, row: int, groups: Groups, distances: np.ndarray
+    ) -> list[Splits]:
+        """Splits of neighbouring groups, the first of which is `row`, by their distances."""
+        begins = groups.distances_of
+        room = (self.budget() - ON_THE_HOST * len(distances)) // max(1, reduction.judging_bytes)
+        count = min(JUDGES, os.cpu_count() or 1, len(distances) // WORTH_A_JUDGE, room)
         if count < 2:
-            return split_groups(reduction, tile.rows, distances)
+            return [split_groups(reduction, slice(row, row + len(groups)), distances)]
         # as many distances for each, of whole groups
         cuts = np.searchsorted(begins, np.linspace(0, len(distances), count + 1)[1:-1])
         ends = np.unique([0, *cuts, len(begins) - 1]).tolist()
 
         def judge(first: int, stop: int) -> Splits:
-            rows = slice(tile.row + first, tile.row + stop)
+            rows = slice(row + first, row + stop)
             return split_groups(reduction, rows, distances[begins[first] : begins[stop]])
 
         with ThreadPoolExecutor(count, thread_name_prefix="skts") as pool:
-            parts = list(pool.map(judge, ends[:-1], ends[1:]))
-        return Splits._make(map(np.concatenate, zip(*parts, strict=True)))
+            return list(pool.map(judge, ends[:-1], ends[1:]))
 
     def _group_distances(self, groups: Groups) -> np.ndarray:
         """Distances of groups that fit in one launch."""

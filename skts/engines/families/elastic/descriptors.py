@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.series import Series
 
-__all__ = ["Spans", "derivative", "in_order", "windows_around", "write_span"]
+__all__ = ["Spans", "derivative", "in_order", "with_repeated_ends", "write_span"]
 
 
 class Spans(NamedTuple):
@@ -86,38 +86,31 @@ def derivative(series: Series) -> Series:
     return Series(np.ascontiguousarray(values), lengths)
 
 
-def windows_around(series: Series, reach: int) -> Series:
-    """Make series of the windows around all points, each point of a window a channel.
+def with_repeated_ends(series: Series, reach: int) -> Series:
+    """Repeat the first and the last point of series.
 
     Parameters
     ----------
     series : Series
         Series.
     reach : int
-        Points of a window before, and after, that around which it lies; beyond the ends of a series
-        its first and its last point are repeated.
+        How many times.
 
     Returns
     -------
     Series
-        As many points, ``2 * reach + 1`` channels for each channel, in their order.
+        The series with ``2 * reach`` points more than their lengths say, which are those of the
+        series: the window of `reach` points before and after a point begins where the point was.
     """
-    (n_series, n_channels, n), width = series.shape, 2 * reach + 1
-    padded = np.empty((n_series, n_channels, n + 2 * reach))
-    padded[:, :, :reach] = series.values[:, :, :1]
-    padded[:, :, reach : reach + n] = series.values
-    padded[:, :, reach + n :] = series.values[:, :, -1:]
+    (n_series, n_channels, n), last = series.shape, series.lengths - 1
+    values = np.empty((n_series, n_channels, n + 2 * reach))
+    values[:, :, :reach] = series.values[:, :, :1]
+    values[:, :, reach : reach + n] = series.values
+    values[:, :, reach + n :] = series.values[:, :, -1:]
     if not series.equal_length:
-        last = series.lengths - 1
         ends = series.values[np.arange(n_series), :, last][:, :, np.newaxis]
         beyond = np.arange(-reach, n + reach) > last[:, np.newaxis, np.newaxis]
-        padded = np.where(beyond, ends, padded)
-    windows = np.empty((n_series, n_channels, width, n))
-    for k in range(width):
-        windows[:, :, k] = padded[:, :, k : k + n]
-    values = windows.reshape(n_series, n_channels * width, n)
-    if not series.equal_length:
-        values *= series.inside
+        values = np.where(beyond, ends, values)
     return Series(values, series.lengths)
 
 

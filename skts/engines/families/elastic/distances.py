@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from ...core.certify import Rescaling
 from ...core.series import Series
-from .descriptors import in_order, windows_around
+from .descriptors import in_order, with_repeated_ends
 from .warping import Warping
 
 __all__ = [
@@ -598,6 +598,14 @@ class ShapeDTW(Elastic):
     from the second. So that it has no direction, the two are compared in an order of their own: the
     shorter one first; of the same length the one that is less where they first differ.
 
+    The square of the distance of two descriptors (or with absolute costs their distance) is the sum
+    of the costs of their points, which is defined to the bit: the points of the first series, its
+    repeated ends included, are cut into blocks of a descriptor's length; the part of a descriptor
+    in its first block is summed from the end of the block back, the part in the next one from its
+    beginning on, and both are added. So each of these sums takes one addition from one cell of a
+    diagonal to the next, and loses nothing to differences of sums (see "descriptor sums" in
+    docs/developer/numerics.rst).
+
     Parameters
     ----------
     reach : int, default 15
@@ -630,13 +638,13 @@ class ShapeDTW(Elastic):
         """The distance whose path is followed."""
         return Warping("dtw", self.cost, self.window)
 
-    def describe(self, series: Series) -> Series:
-        """Return the descriptors of the points as series of many channels."""
-        return windows_around(series, self.reach)
+    def padded(self, series: Series) -> Series:
+        """Return series in which the descriptor of a point begins where the point was."""
+        return with_repeated_ends(series, self.reach)
 
     def cells(self, n: int, m: int) -> int:
-        """As `Warping.cells`, each counted once for every point of a descriptor."""
-        return self.width * super().cells(n, m)
+        """As `Warping.cells`, each counted for its sums of descriptors, too."""
+        return 3 * super().cells(n, m)
 
     def along(self, path: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
         """Distance of two series (n_channels, n_timepoints) along a path."""
@@ -660,7 +668,7 @@ class ShapeDTW(Elastic):
         left, right = (Series(z[np.newaxis].copy(), np.array([z.shape[1]])) for z in (x, y))
         first, second, _ = in_order(left, right, np.zeros((1, 2), np.int64))
         x, y = first.values[0], second.values[0]
-        p, q = (self.describe(one).values[0] for one in (first, second))
+        p, q = (self.padded(one).values[0] for one in (first, second))
         n, m = x.shape[1], y.shape[1]
         radius = int(self.radius(n, m))
         costs = np.full((n, m), np.inf)
@@ -668,9 +676,14 @@ class ShapeDTW(Elastic):
         before[0, 0] = 0.0
         for i in range(n):
             for j in range(max(0, i - radius), min(m, i + radius + 1)):
-                difference = p[:, i] - q[:, j]
+                difference = p[:, i : i + self.width] - q[:, j : j + self.width]
                 terms = difference * difference if self.squared else np.abs(difference)
-                costs[i, j] = _sum(terms) + min(before[i, j], before[i, j + 1], before[i + 1, j])
+                # points of the descriptor that are in the block in which it begins
+                inside, terms = self.width - i % self.width, np.cumsum(terms, axis=0)[-1]
+                cost = _sum(terms[:inside][::-1])
+                if inside < self.width:
+                    cost += _sum(terms[inside:])
+                costs[i, j] = cost + min(before[i, j], before[i, j + 1], before[i + 1, j])
                 before[i + 1, j + 1] = costs[i, j]
         i, j = n - 1, m - 1
         path = [(i, j)]

@@ -423,7 +423,7 @@ class DTWPath(DTWReduction):
 
 
 def along_descriptors(
-    work: DTWPath, warping: ShapeDTW, path_of: Callable[[Series, Series, Warping], np.ndarray]
+    work: DTWPath, warping: ShapeDTW, path_of: Callable[[Series, Series], np.ndarray]
 ) -> WarpingPath:
     """Find the best path between descriptors, and the distance of the points along it.
 
@@ -434,7 +434,7 @@ def along_descriptors(
     warping : ShapeDTW
         Options of the distance.
     path_of : callable
-        Takes one series, another, and a distance, and returns the best path.
+        Takes one series and another, and returns the best path between their descriptors.
 
     Returns
     -------
@@ -442,7 +442,6 @@ def along_descriptors(
         The path from the first series to the second, in whichever order they are compared.
     """
     first, second, swapped = in_order(work.x, work.y, np.zeros((1, 2), np.int64))
-    inner = warping.between_descriptors
-    path = path_of(warping.describe(first), warping.describe(second), inner)
+    path = path_of(first, second)
     distance = warping.along(path, first.values[0], second.values[0])
     return WarpingPath(np.ascontiguousarray(path[:, ::-1]) if swapped[0] else path, distance)

@@ -66,7 +66,7 @@ class RotationSearch(Reduction):
         """Offset and scale of estimates in float32, taken from the candidates."""
         return self.warping.rescaling(*self.candidates.extent)
 
-    @property
+    @cached_property
     def straight(self) -> bool:
         """Whether points are compared without warping: no band is wider, all lengths are one."""
         (n, m), sides = self.most_points, (self.queries, self.candidates)

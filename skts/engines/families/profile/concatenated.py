@@ -15,6 +15,21 @@ import numpy as np
 __all__ = ["ConcatenatedSeries", "fill_gaps", "name_lines", "repeat_last", "whole_windows"]
 
 
+class Origin(NamedTuple):
+    """The line that a line has grown from: what was prepared of it need not be computed again.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        That line, without gaps.
+    dropped : int
+        Points that have left at its beginning; the others are those that the new line begins with.
+    """
+
+    points: np.ndarray
+    dropped: int
+
+
 class ConcatenatedSeries(NamedTuple):
     """Series behind each other on one line.
 
@@ -27,11 +42,14 @@ class ConcatenatedSeries(NamedTuple):
         Where each series begins.
     lengths : ndarray of shape (n_series,), int64
         Points of each series.
+    origin : Origin or None
+        Of a single series that has grown, for as long as that is in memory.
     """
 
     points: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
+    origin: Origin | None = None
 
     @classmethod
     def of(cls, series: Sequence[np.ndarray], gap: int = 1) -> ConcatenatedSeries:
@@ -51,6 +69,15 @@ class ConcatenatedSeries(NamedTuple):
                 points[start : start + len(one)] = one
         points.flags.writeable = False
         return cls(points, starts, lengths)
+
+    def after(self, before: ConcatenatedSeries, dropped: int) -> ConcatenatedSeries:
+        """Name the line that this one has grown from, which has lost so many points since.
+
+        Lines of several series are prepared as a whole.
+        """
+        if len(self.lengths) > 1:
+            return self
+        return self._replace(origin=Origin(before.points, dropped))
 
     def n_windows(self, length: int) -> int:
         """Windows of so many points on the line, those that touch a gap included."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -63,12 +63,15 @@ class JoinTotal(NamedTuple):
         Results that workers keep on devices, each under a key of its own; keys can be sorted.
     tiles : list of Tile
         Tiles that are merged, of work that may end before all are.
+    hints : sequence of ndarray
+        Of each list the distances that neighbours need not exceed, for the next tile of a `Join`.
     """
 
     lists: list[Nearest]
     floors: list[np.ndarray]
     device_accumulators: dict[Any, DeviceAccumulator]
     tiles: list[Tile]
+    hints: Sequence[np.ndarray] = ()
 
 
 class JoinFound(NamedTuple):
@@ -209,16 +212,16 @@ class Join(UsesIncumbent, Reduction):
             [np.full(n_windows, np.inf) for _ in range(n_lists)],
             {},
             [],
+            [
+                np.full(n_windows, np.inf) if limit is None else limit.copy()
+                for limit in self.needed or [None] * n_lists
+            ][:n_lists],
         )
 
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
-        hint = [one.distances[:, -1] for one in total.lists]
-        if self.needed is not None:
-            hint = [np.minimum(*each) for each in zip(hint, self.needed, strict=False)]
-        return replace(
-            self, hint=(hint[0], hint[-1]), device_accumulators=total.device_accumulators
-        )
+        hint = total.hints[0], total.hints[-1]
+        return replace(self, hint=hint, device_accumulators=total.device_accumulators)
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
@@ -238,6 +241,8 @@ class Join(UsesIncumbent, Reduction):
             sides.append((-1, tile.cols, result.cols, result.col_floor))
         for at, windows, nearest, floor in sides:
             total.lists[at].add(windows, nearest)
+            hint = total.hints[at][windows]
+            np.minimum(hint, total.lists[at].distances[windows, -1], out=hint)
             if floor is not None:
                 floors = total.floors[at][windows]
                 np.minimum(floors, floor, out=floors)

@@ -34,19 +34,33 @@ class Nearest(NamedTuple):
 
     def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
         """Take other neighbours of some windows where they are nearer; none may be there twice."""
+        if isinstance(windows, slice) and other.indices.size:
+            some = np.flatnonzero(other.indices[:, 0] >= 0)
+            if 2 * some.size < len(other.indices):
+                windows = windows.indices(len(self.indices))[0] + some
+                other = Nearest(other.distances[some], other.indices[some])
         same = self.distances.shape[1] == other.distances.shape[1]
-        if same and isinstance(windows, slice) and not (self.indices[windows] >= 0).any():
+        if same and not (self.indices[windows, :1] >= 0).any():
             self.distances[windows], self.indices[windows] = other  # the first that are found
             return
         if self.distances.shape[1] == 1:
             take_nearer(self, windows, other)
             return
+        mine = Nearest(self.distances[windows], self.indices[windows])
+        self.distances[windows], self.indices[windows] = mine.merged(other)
+
+    def merged(self, other: Nearest) -> Nearest:
+        """Return the nearest of these and others of the same windows, as many as here."""
         k = self.distances.shape[1]
-        distances = np.hstack([self.distances[windows], other.distances])
-        indices = np.hstack([self.indices[windows], other.indices])
-        order = np.lexsort((indices, distances), axis=1)[:, :k]
-        self.distances[windows] = np.take_along_axis(distances, order, axis=1)
-        self.indices[windows] = np.take_along_axis(indices, order, axis=1)
+        distances = np.hstack([self.distances, other.distances])
+        indices = np.hstack([self.indices, other.indices])
+        order = np.argsort(distances, axis=1)
+        found = np.take_along_axis(distances, order, axis=1)
+        # few are equal, and to sort by both takes twice the time
+        tied = ((found[:, 1:] == found[:, :-1]) & (found[:, 1:] < np.inf)).any(axis=1)
+        if tied.any():
+            order[tied] = np.lexsort((indices[tied], distances[tied]), axis=1)
+        return Nearest(found[:, :k], np.take_along_axis(indices, order[:, :k], axis=1))
 
     def copy(self) -> Nearest:
         """Return a copy."""

@@ -169,10 +169,9 @@ def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int)
     taken: list[int] = []
     # of each stretch of exclusion + 1 starts at most one is taken
     stretches: dict[tuple[int, int], int] = {}
-    for entry in order.tolist():
+    for entry, (series, start) in _places(positions, order):
         if len(taken) == count:
             break
-        series, start = positions[entry].tolist()
         here = start // (exclusion + 1)
         for near in (here - 1, here, here + 1):
             other = stretches.get((series, near))
@@ -182,6 +181,13 @@ def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int)
             stretches[series, here] = start
             taken.append(entry)
     return np.array(taken, np.int64)
+
+
+def _places(positions: np.ndarray, order: np.ndarray) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield entries and their places, some at a time: who asks may stop early."""
+    for first in range(0, len(order), 64):
+        some = order[first : first + 64]
+        yield from zip(some.tolist(), positions[some].tolist(), strict=True)
 
 
 def exclusion_points(exclusion: float | None, length: int) -> int:

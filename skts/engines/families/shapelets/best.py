@@ -103,14 +103,14 @@ class BestShapelets(Reduction):
         """All candidates, with their numbers."""
         return Candidates(self.kinds, self.series.lengths, self.series.n_channels)
 
-    @property
+    @cached_property
     def block(self) -> int:
         """Series whose candidates are bounded at a time."""
         if self.grid is not None:
             return self.grid[0]
         n, largest = len(self.series), max(kind.dilation for kind in self.kinds)
         count = BLOCK_BYTES // (8 * n * (self.series.n_timepoints + largest) * largest)
-        count = int(np.clip(count // LANES * LANES, LANES, n))
+        count = min(max(count // LANES * LANES, LANES), n)
         # blocks of about one size
         n_blocks = -(-n // count)
         return min(n, -(-n // (n_blocks * LANES)) * LANES)

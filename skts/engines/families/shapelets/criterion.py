@@ -282,7 +282,7 @@ class Criterion(SplitCriterion):
     def terms(self, counts: np.ndarray) -> np.ndarray:
         """Entropy of sets of series times their number, where all classes weigh the same."""
         # class by class: NumPy is slow along a short axis
-        classes = np.moveaxis(counts, -1, 0)
+        classes = [counts[..., c] for c in range(self.width)]
         return self._of_number[sum(classes)] - sum(self._of_number[some] for some in classes)
 
     def tables(self, *, of_groups: bool = False) -> Tables:

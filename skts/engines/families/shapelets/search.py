@@ -149,14 +149,14 @@ class ShapeletSearch(Reduction):
     method: ClassVar[str] = "shapelet_search"
     tiling: ClassVar[Tiling] = Tiling(scale=2**14, square=True)
 
-    @property
+    @cached_property
     def block(self) -> int:
         """Series whose candidates are compared with all others at a time."""
         if self.grid is not None:
             return self.grid[0]
         n, width = len(self.members), self.series.n_timepoints
         count = BLOCK_BYTES // (8 * n * (width - self.lengths[0] + 1))
-        return int(np.clip(count // LANES * LANES, LANES, n))
+        return min(max(count // LANES * LANES, LANES), n)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -224,7 +224,7 @@ class ShapeletSearch(Reduction):
         best: ShapeletSplit | None = None
         key: tuple[float, ...] = (self.best_gain_so_far, self.best_gap_so_far)
         first, size, n = 0, 2, len(self.members)
-        most = int(np.clip(BATCH_CELLS // (n * self.criterion.width), 1, BATCH))
+        most = min(max(BATCH_CELLS // (n * self.criterion.width), 1), BATCH)
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
             now = slice(first, first + size)
             chosen = where[now]

@@ -21,6 +21,10 @@ __all__ = ["WAYS", "GroupSplits", "SplitRules", "Splits", "split_groups"]
 
 #: How a candidate joins those before it, by number.
 WAYS = ("first", "and", "or")
+_JOINS = {"and": np.maximum, "or": np.minimum}
+#: Bytes of order lines that NumPy judges at a time, unless one line takes more; bytes of an entry:
+#: distance, order, sums and gaps; and for each class: weights on the left, their terms.
+AT_A_TIME, ENTRY, OF_A_CLASS = 2**24, 64, 48
 
 
 class Splits(NamedTuple):
@@ -127,6 +131,13 @@ class GroupSplits(CandidateGroups):
         ends = np.concatenate([[0], np.cumsum(self.rules.times)])[self.groups.members_of]
         return int(np.diff(ends).max(initial=0))
 
+    @cached_property
+    def judging_bytes(self) -> int:
+        """Bytes in which NumPy judges a group, beside its distances: some order lines at a time."""
+        n_candidates, n_members, _, _ = self.largest
+        line = max(n_members, self.most_drawn) * _entry_bytes(self.rules)
+        return min(n_candidates * line, max(AT_A_TIME, line))
+
     def start(self) -> Splits:
         """Return empty arrays."""
         return Splits.empty(len(self.groups), self.rules.most, len(self.groups.members))
@@ -198,6 +209,11 @@ def split_groups(reduction: GroupSplits, rows: slice, distances: np.ndarray) -> 
     return found
 
 
+def _entry_bytes(rules: SplitRules) -> int:
+    """Bytes that an entry of an order line takes while NumPy judges it."""
+    return ENTRY + OF_A_CLASS * (int(rules.labels.max(initial=0)) + 1)
+
+
 def _split_by_criterion(
     groups: Any, rules: SplitRules, distances: np.ndarray, found: Splits
 ) -> None:
@@ -217,22 +233,41 @@ def _split_by_criterion(
         before: np.ndarray | None = None
         base = False
         for literal in range(rules.most):
-            choices = [(0, own)]
-            if before is not None:
-                joins = {"and": np.maximum, "or": np.minimum}
-                choices = [(WAYS.index(way), joins[way](own, before)) for way in rules.ways]
-            cuts = [criterion.best_cuts(line[:, drawn], normalized | base) for _, line in choices]
+            ways = ("first",) if before is None else rules.ways
+            cuts = [
+                _best_cuts(criterion, own, before, _JOINS.get(way), drawn, normalized | base)
+                for way in ways
+            ]
             best = _best_of(cuts, key)
             if best is None:
                 break
             k, w = best
             cut = cuts[w]
             key = int(cut.gain[k]), float(cut.gap[k])
-            before, base = choices[w][1][k], bool(normalized[k] or base)
-            found.chosen[g, literal], found.way[g, literal] = k, choices[w][0]
+            before = own[k] if before is None else _JOINS[ways[w]](own[k], before)
+            base = bool(normalized[k] or base)
+            found.chosen[g, literal], found.way[g, literal] = k, WAYS.index(ways[w])
             found.gain[g, literal] = cut.gain[k] / criterion.unit
             found.gap[g, literal], found.threshold[g, literal] = cut.gap[k], cut.threshold[k]
             found.left[members] = before <= cut.threshold[k]
+
+
+def _best_cuts(
+    criterion: Criterion,
+    own: np.ndarray,
+    before: np.ndarray | None,
+    join: np.ufunc | None,
+    drawn: np.ndarray,
+    normalized: np.ndarray,
+) -> Cuts:
+    """The best cut of each candidate, joined with those before it; some candidates at a time."""
+    step = max(1, AT_A_TIME // (max(1, drawn.size) * (ENTRY + OF_A_CLASS * criterion.width)))
+    found = []
+    for first in range(0, max(1, len(own)), step):
+        some = slice(first, first + step)
+        lines = own[some] if join is None else join(own[some], before)
+        found.append(criterion.best_cuts(lines[:, drawn], normalized[some]))
+    return Cuts._make(map(np.concatenate, zip(*found, strict=True)))
 
 
 def _best_of(cuts: list[Cuts], key: tuple[float, float]) -> tuple[int, int] | None:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.series import Series
-from ...families.elastic.averages import AlignmentSums
-from ...families.elastic.descriptors import Spans, in_order
+from ...families.elastic.descriptors import Spans, in_order, write_span
 from ...families.elastic.distances import ShapeDTW
 from . import alignments, warping_path
 from .lanes import LANES
@@ -22,6 +21,7 @@ __all__ = [
     "distances",
     "distances_bytes",
     "distances_by_numpy",
+    "path",
     "seconds",
     "spans_of",
 ]
@@ -84,22 +84,43 @@ def spans_of(
             break
         part = slice(start, start + step)
         x, y, swapped = in_order(left, right, pairs[part])
-        sides, labels = (warping.describe(x), warping.describe(y)), np.arange(len(x))
-        between = warping.between_descriptors
         if side_by_side:
-            first, stop, _ = alignments.trace(*sides, labels, between, cancel)
+            sides, labels = (warping.padded(x), warping.padded(y)), np.arange(len(x))
+            between, width = warping.between_descriptors, warping.width
+            first, stop, _ = alignments.trace(*sides, labels, between, cancel, width)
         else:
-            work = AlignmentSums(sides[1], sides[0], labels, np.ones(len(x)), between)
-            first, stop, _ = alignments.trace_one_by_one(work, cancel)
+            first, stop = _one_by_one(x, y, warping, cancel)
         yield Spans(part, x, y, first, stop, swapped)
+
+
+def path(x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray) -> np.ndarray:
+    """Best path between the descriptors of one series and another, in the memory of one path."""
+    p, q = (
+        warping.padded(side).values[0, :, : side.lengths[0] + warping.width - 1] for side in (x, y)
+    )
+    return warping_path.path(p, q, warping.between_descriptors, cancel, warping.width)[0]
+
+
+def _one_by_one(
+    x: Series, y: Series, warping: ShapeDTW, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The points that paths match, of series i of one set and series i of another."""
+    first, stop = np.zeros((2, len(x), x.n_timepoints), np.int32)
+    for place in range(len(x)):
+        one = slice(place, place + 1)
+        found = path(x.take(one), y.take(one), warping, cancel)
+        if cancel[0]:
+            break
+        write_span(found, first[place], stop[place])
+    return first, stop
 
 
 def _fits(n: int, m: int, channels: int, warping: ShapeDTW, most_steps: int) -> tuple[bool, int]:
     """Whether pairs lie side by side, and of how many descriptors are held at a time."""
     longest = max(n, m)
-    if alignments.group_bytes(longest, longest, channels * warping.width) > most_steps:
+    if alignments.group_bytes(longest, longest, channels, warping.width) > most_steps:
         return False, 1
-    fitting = _POINTS // (channels * warping.width * (n + m))
+    fitting = _POINTS // (channels * (n + m + 2 * warping.width))
     return True, max(LANES[np.float64], min(_MOST, fitting))
 
 
@@ -107,14 +128,14 @@ def distances_bytes(
     n: int, m: int, channels: int, warping: ShapeDTW, n_pairs: int, most_steps: int
 ) -> int:
     """Bytes that `distances` holds beside its input and output."""
-    longest, width = max(n, m), channels * warping.width
+    longest, width = max(n, m), warping.width
     side_by_side, step = _fits(n, m, channels, warping, most_steps)
     if side_by_side:
-        held = alignments.group_bytes(longest, longest, width)
+        held = alignments.group_bytes(longest, longest, channels, width)
     else:
-        held = warping_path.path_bytes(longest, longest) + 16 * width * longest
-    # both series in several copies, windows with what is repeated, spans of the path
-    series = 8 * (2 * width * (longest + width) + 8 * channels * longest + 2 * longest)
+        held = warping_path.path_bytes(longest, longest) + 16 * channels * (longest + width)
+    # both series in several copies, and with what is repeated; spans of the path
+    series = 8 * (4 * channels * (longest + width) + 8 * channels * longest + 2 * longest)
     return held + min(n_pairs, step) * series
 
 
@@ -129,7 +150,7 @@ def distances_by_numpy(
 
     Every cell of a warping matrix also holds the cost of the points along the path to it.
     """
-    step = max(1, _ENTRIES // (left.n_timepoints * right.n_timepoints))
+    step = _pairs_at_a_time(left.n_timepoints, right.n_timepoints, warping)
     found = np.empty(len(pairs))
     for start in range(0, len(pairs), step):
         if cancel[0]:
@@ -140,10 +161,16 @@ def distances_by_numpy(
     return found
 
 
+def _pairs_at_a_time(n: int, m: int, warping: ShapeDTW) -> int:
+    """Pairs whose matrices NumPy fills at a time."""
+    return max(1, _ENTRIES // ((n + warping.width) * (m + warping.width)))
+
+
 def _along(x: Series, y: Series, warping: ShapeDTW) -> np.ndarray:
     """Costs of pairs along their best paths, by NumPy along antidiagonals."""
     (count, _, n), m = x.shape, y.n_timepoints
-    costs = _matrices(warping.describe(x), warping.describe(y), squared=warping.squared)
+    padded = _matrices(warping.padded(x), warping.padded(y), squared=warping.squared)
+    costs = _window_costs(padded, warping.width)
     terms = _matrices(x, y, squared=warping.squared)
     apart = np.abs(np.arange(n)[:, np.newaxis] - np.arange(m))
     costs[apart > warping.radius(x.lengths, y.lengths)[:, np.newaxis, np.newaxis]] = np.inf
@@ -172,16 +199,41 @@ def _matrices(x: Series, y: Series, *, squared: bool) -> np.ndarray:
     return found
 
 
+def _window_costs(terms: np.ndarray, width: int) -> np.ndarray:
+    """Sums of the terms of all pairs of windows, in the order of `alignments`.
+
+    The terms are of shape (n_pairs, n + width - 1, m + width - 1).
+    """
+    count, n, m = terms.shape[0], terms.shape[1] - width + 1, terms.shape[2] - width + 1
+    costs = np.empty((count, n, m))
+    for base in range(0, n, width):
+        rows = min(width, n - base)
+        # by the column that a diagonal has in the first row, from 1 - rows on
+        sums = np.zeros((count, m + rows - 1))
+        for r in range(width - 1, -1, -1):
+            begin = min(r, rows - 1)
+            sums[:, rows - 1 - begin :] += terms[:, base + r, r - begin : m + r]
+            if r < rows:
+                costs[:, base + r] = sums[:, rows - 1 - r : rows - 1 - r + m]
+        sums[:] = 0.0
+        for r in range(1, rows):
+            behind = terms[:, base + width + r - 1, width + r - rows :]
+            sums[:, : m + rows - 1 - r] += behind
+            costs[:, base + r] += sums[:, rows - 1 - r : rows - 1 - r + m]
+    return costs
+
+
 def by_numpy_bytes(n: int, m: int, channels: int, warping: ShapeDTW, n_pairs: int) -> int:
     """Bytes that `distances_by_numpy` holds beside its input and output."""
-    longest, width = max(n, m), channels * warping.width
-    step = min(n_pairs, max(1, _ENTRIES // (n * m)))
-    return 8 * step * (6 * (longest + 1) ** 2 + 2 * width * (longest + width))
+    longest, width = max(n, m), warping.width
+    step = min(n_pairs, _pairs_at_a_time(n, m, warping))
+    matrices = 6 * (longest + 1) ** 2 + 3 * (longest + width) ** 2
+    return 8 * step * (matrices + 4 * channels * (longest + width))
 
 
 def seconds(left: Series, right: Series, warping: ShapeDTW, n_pairs: int) -> float:
     """About how long `distances_by_numpy` takes."""
-    n, m = left.n_timepoints, right.n_timepoints
-    step = max(1, _ENTRIES // (n * m))
-    cells = n_pairs * n * m * (left.n_channels * warping.width + 20)
-    return 2e-9 * cells + 1e-4 * (n + m) * -(-n_pairs // step)
+    n, m, width = left.n_timepoints, right.n_timepoints, warping.width
+    terms = (n + width) * (m + width) * (2 * left.n_channels + 2 + width // n)
+    steps = -(-n_pairs // _pairs_at_a_time(n, m, warping))
+    return 2e-9 * n_pairs * (terms + 20 * n * m) + (1e-4 * (n + m) + 2e-6 * width) * steps

@@ -26,6 +26,7 @@ from .lanes import LANES, lanes_of
 
 __all__ = [
     "LANES",
+    "NARROW",
     "Flags",
     "block",
     "block_kernel",
@@ -37,6 +38,8 @@ __all__ = [
 
 #: Columns of a strip: the fastest of 16 to 64 on AVX2.
 _WIDTH = 64
+#: The same where each strip has limits of its own, after which lanes may give up.
+NARROW = 16
 
 
 def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
@@ -151,10 +154,11 @@ def _take_last_row(row, y_lengths, start, w, out, free_columns):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _hopeless(edge, first, stop, limit, y_lengths, reached):
-    """Whether no lane that goes on has a cell within the limit on the edge, which paths cross."""
+def _hopeless(edge, first, stop, limits, y_lengths, reached):
+    """Whether no lane that goes on has a cell within its limit on the edge, which paths cross."""
     for lane in range(len(y_lengths)):
         if y_lengths[lane] > reached:
+            limit = limits[min(lane, limits.size - 1)]
             for i in range(first, stop):
                 if edge[i + 1, lane] <= limit:
                     return False
@@ -163,10 +167,13 @@ def _hopeless(edge, first, stop, limit, y_lengths, reached):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sweep(
-    x, y, y_lengths, radius, limit, out, cancel,
+    x, y, y_lengths, radius, limits, out, cancel,
     cell, multivariate, free_columns, free_rows,
 ):  # fmt: skip
     """Fill the warping matrices of one row series and of the column series in all lanes.
+
+    `limits` has a row for each strip, which is narrow then, or one for all of them; and a column
+    for each lane, or one for all of them.
 
     The walk through the cells is one function: a step of it would take all of the state of the
     lanes (`row`, `left`, `diagonal`, `above`, `cost`) and most arguments, and the sum over channels
@@ -179,8 +186,9 @@ def sweep(
     m, reach, least_reach = _extremes(y_lengths, radius)
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
+    width = NARROW if limits.shape[0] > 1 else _WIDTH
     # of one strip nothing is kept: all its rows share one border
-    strips = m > _WIDTH
+    strips = m > width
     edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
     left = np.empty((2, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
@@ -194,10 +202,10 @@ def sweep(
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
     edge[0, :] = 0
-    for start in range(0, m, _WIDTH):
+    for start in range(0, m, width):
         if cancel[0]:
             return
-        w = min(_WIDTH, m - start)
+        w = min(width, m - start)
         first, stop = max(0, start - reach), min(n, start + w + reach)
         _open_strip(y, start, w, columns, row, edge, first, zero if free_columns else inf)
         i = first
@@ -218,12 +226,16 @@ def sweep(
             point, next_point = x[i, 0], x[i + height - 1, 0]
             for j in range(j_first, j_stop):
                 if multivariate is not None:
-                    for k in range(height):
+                    for lane in range(lanes):
+                        other = columns[j, lane]
+                        cost[0, lane] = cell.term(point, other)
+                        cost[1, lane] = cell.term(next_point, other)
+                    for c in range(1, n_channels):
+                        one, next_one = x[i, c], x[i + height - 1, c]
                         for lane in range(lanes):
-                            cost[k, lane] = cell.term(x[i + k, 0], columns[j, lane])
-                        for c in range(1, n_channels):
-                            for lane in range(lanes):
-                                cost[k, lane] += cell.term(x[i + k, c], y[start + j, c, lane])
+                            other = y[start + j, c, lane]
+                            cost[0, lane] += cell.term(one, other)
+                            cost[1, lane] += cell.term(next_one, other)
                 inner = inner_first <= j < inner_stop
                 if free_rows:
                     inner = inner and not column_ends[start + j]
@@ -283,9 +295,11 @@ def sweep(
             i += height
             if i == n and not free_rows:
                 _take_last_row(row, y_lengths, start, w, out, free_columns)
-        more = limit < inf and start + w < m and not (free_columns or free_rows)
-        if more and _hopeless(edge, first, stop, limit, y_lengths, start + w):
-            return
+        more = limits[0, 0] < inf and start + w < m and not (free_columns or free_rows)
+        if more:
+            here = limits[min(start // width, limits.shape[0] - 1)]
+            if _hopeless(edge, first, stop, here, y_lengths, start + w):
+                return
 
 
 @njit(nogil=True, cache=True)
@@ -301,7 +315,7 @@ def block_kernel(
                 y[group],
                 y_lengths[group],
                 radius[min(i, radius.shape[0] - 1), group],
-                limits[i],
+                limits[i, min(group, limits.shape[1] - 1)],
                 out[i, group * lanes : (group + 1) * lanes],
                 cancel,
                 *(cell, multivariate, free_columns, free_rows),
@@ -331,8 +345,9 @@ def block(
         Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
-    limits : ndarray of shape (n_rows,) or None
-        Accumulated costs above which a row may leave infinity instead of the value.
+    limits : ndarray of shape (n_rows,) or (n_rows, n_groups, n_strips, lanes), or None
+        Accumulated costs above which a row may leave infinity instead of the value; or such that
+        a lane may do so as soon as no path gets through a strip of NARROW columns for less.
 
     Returns
     -------
@@ -343,6 +358,8 @@ def block(
     out = np.empty((x.shape[0], packed.shape[0] * packed.shape[3]), dtype)
     if limits is None:
         limits = np.full(x.shape[0], np.inf, dtype)
+    if limits.ndim == 1:
+        limits = limits[:, np.newaxis, np.newaxis, np.newaxis].copy()
     # one radius for every lane, by row series only where their lengths differ
     longest = packed_lengths.max(axis=1, keepdims=True)
     lengths = np.where(packed_lengths > 0, packed_lengths, longest)

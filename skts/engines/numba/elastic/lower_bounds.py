@@ -378,6 +378,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     gathered = np.zeros((m, n_channels, lanes), np.float32)
     own_lengths = np.zeros(lanes, np.int64)
     reach = np.zeros(lanes, np.int64)
+    limits = np.empty((1, 1), np.float32)
     out = np.empty(lanes, np.float32)
     members = np.empty(lanes, np.int64)
     best = np.empty(n_neighbors, np.float32)  # ascending
@@ -420,8 +421,9 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
             if filled == 0:
                 break
             own_lengths[filled:], reach[filled:] = 0, reach[0]
+            limits[0, 0] = limit
             sweep(
-                x, gathered, own_lengths, reach, limit, out, cancel,
+                x, gathered, own_lengths, reach, limits, out, cancel,
                 cell, multivariate, free_columns, free_rows,
             )  # fmt: skip
             for lane in range(filled):

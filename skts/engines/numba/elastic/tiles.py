@@ -98,7 +98,7 @@ class DTWTiles:
         left, right = reduction.sides
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         if isinstance(reduction, DTWPath):
-            return warping_path.path_bytes(n, m) + 32 * channels * warping.width * (n + m)
+            return warping_path.path_bytes(n, m) + 64 * channels * (n + m + 2 * warping.width)
         small = descriptors.by_numpy_bytes(n, m, channels, warping, n_pairs)
         some = n, m, channels, warping, n_pairs, most_steps(self.budget())
         held = max(descriptors.distances_bytes(*some), min(small, most_bytes(self.budget())))
@@ -376,10 +376,7 @@ class DTWTiles:
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
         if isinstance(reduction.warping, ShapeDTW):
-
-            def path_of(x: Series, y: Series, inner: Warping) -> np.ndarray:
-                return warping_path.path(_unpadded(x, 0), _unpadded(y, 0), inner, cancel)[0]
-
+            path_of = partial(descriptors.path, warping=reduction.warping, cancel=cancel)
             return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (_unpadded(series, 0) for series in reduction.sides)
         path, cost = warping_path.path(x, y, reduction.warping, cancel)

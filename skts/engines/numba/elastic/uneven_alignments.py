@@ -13,6 +13,7 @@ from numba import njit
 
 from ...core.series import read_only
 from ...families.elastic.averages import AlignmentSums
+from .alignments import next_group
 from .cells import cell_of
 from .dtw import _extremes, _radius, _take_last_row
 from .lanes import LANES, lanes_of
@@ -222,22 +223,10 @@ def _trace(
     y_lengths, reach, out = np.empty(lanes, np.int64), np.empty(lanes, np.int64), np.empty(lanes)
     place = 0
     while place < order.size:
-        n, count = average_lengths[labels[order[place]]], 1
-        while (
-            count < lanes
-            and place + count < order.size
-            and average_lengths[labels[order[place + count]]] == n
-        ):
-            count += 1
-        for lane in range(lanes):
-            # lanes without a series repeat the first one
-            series = order[place + (lane if lane < count else 0)]
-            y_lengths[lane], reach[lane] = lengths[series], radius[series]
-            for c in range(n_channels):
-                for i in range(n):
-                    x[i + 1, c, lane] = averages[labels[series], c, i]
-                for j in range(most_m):
-                    y[j + 1, c, lane] = values[series, c, j]
+        n, count = next_group(
+            averages, average_lengths, values, lengths, labels, order, radius, place, 1, 1,
+            x, y, y_lengths, reach,
+        )  # fmt: skip
         _fill(x[: n + 1], y, y_lengths, reach, out, steps, last, cancel, cell, own, borders)
         if cancel[0]:
             return

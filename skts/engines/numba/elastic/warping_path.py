@@ -39,9 +39,46 @@ def _steps(cell, x, i, y, j, own):
     return cell.steps(match, down, right, j - i)
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _window_cost(cell, x, i, y, j, width):
+    """Cost of the windows that begin with points i and j, in the order of `alignments`."""
+    inside = width - i % width
+    total = behind = 0.0
+    for k in range(inside - 1, -1, -1):
+        cost = cell.term(x[0, i + k], y[0, j + k])
+        for c in range(1, x.shape[0]):
+            cost += cell.term(x[c, i + k], y[c, j + k])
+        total += cost
+    for k in range(inside, width):
+        cost = cell.term(x[0, i + k], y[0, j + k])
+        for c in range(1, x.shape[0]):
+            cost += cell.term(x[c, i + k], y[c, j + k])
+        behind += cost
+    return total + behind
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _next_row_of_windows(x, i, y, width, row, border, radius, cell):
+    """As `_next_row`, between windows."""
+    first, stop = max(0, i - radius), min(row.size - 1, i + radius + 1)
+    diagonal = row[first]
+    row[first] = border[i] if first == 0 else np.inf
+    left = row[first]
+    for j in range(first, stop):
+        up = row[j + 1]
+        best = up if up < diagonal else diagonal
+        best = best if best < left else left
+        left = cell.join(_window_cost(cell, x, i, y, j, width), best)
+        row[j + 1] = left
+        diagonal = up
+
+
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _next_row(x, i, y, row, border, radius, cell, uneven, own):
+def _next_row(x, i, y, width, row, border, radius, cell, uneven, own):
     """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
+    if uneven is None and width > 1:
+        _next_row_of_windows(x, i, y, width, row, border, radius, cell)
+        return
     first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
     diagonal = row[first]
     row[first] = border[i] if first == 0 else np.inf
@@ -63,9 +100,9 @@ def _next_row(x, i, y, row, border, radius, cell, uneven, own):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _borders(x, y, radius, cell, uneven, own, borders, free_columns, free_rows):
+def _borders(x, y, width, radius, cell, uneven, own, borders, free_columns, free_rows):
     """Return the row above the first, with D(-1, -1) in front, and the column before the first."""
-    n, m = x.shape[1], y.shape[1]
+    n, m = x.shape[1] - width + 1, y.shape[1] - width + 1
     top = np.full(m + 1, 0.0 if free_columns else np.inf)
     front = np.full(n, 0.0 if free_rows else np.inf)
     top[0] = 0.0
@@ -80,15 +117,15 @@ def _borders(x, y, radius, cell, uneven, own, borders, free_columns, free_rows):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _scan(x, y, top, front, radius, cell, uneven, own, free_columns, free_rows, cancel):
+def _scan(x, y, width, top, front, radius, cell, uneven, own, free_columns, free_rows, cancel):
     """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
-    n, m = x.shape[1], y.shape[1]
+    n, m = front.size, top.size - 1
     row = top.copy()
     best, end = np.inf, 0
     for i in range(n):
         if cancel[0]:
             break
-        _next_row(x, i, y, row, front, radius, cell, uneven, own)
+        _next_row(x, i, y, width, row, front, radius, cell, uneven, own)
         if free_rows and row[m] < best:
             best, end = row[m], i
     if free_rows:
@@ -103,13 +140,13 @@ def _scan(x, y, top, front, radius, cell, uneven, own, free_columns, free_rows, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _traceback(
-    x, y, step, radius, cell, uneven, own, borders, free_columns, free_rows, cancel
+    x, y, width, step, radius, cell, uneven, own, borders, free_columns, free_rows, cancel
 ):  # fmt: skip
-    top, front = _borders(x, y, radius, cell, uneven, own, borders, free_columns, free_rows)
+    top, front = _borders(x, y, width, radius, cell, uneven, own, borders, free_columns, free_rows)
     total, i, j = _scan(
-        x, y, top, front, radius, cell, uneven, own, free_columns, free_rows, cancel
+        x, y, width, top, front, radius, cell, uneven, own, free_columns, free_rows, cancel
     )  # fmt: skip
-    m = y.shape[1]
+    m = top.size - 1
     n_blocks = i // step + 1
     marks = np.empty((n_blocks, m + 1))
     row = top.copy()
@@ -118,7 +155,7 @@ def _traceback(
             put(row, marks[r // step])
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
-        _next_row(x, r, y, row, front, radius, cell, uneven, own)
+        _next_row(x, r, y, width, row, front, radius, cell, uneven, own)
     rows = np.empty((step + 1, m + 1))
     path = np.empty((i + j + 1, 2), np.int64)
     length = 0
@@ -131,7 +168,7 @@ def _traceback(
         put(marks[index], rows[0])
         for r in range(i - first + 1):
             put(rows[r], rows[r + 1])
-            _next_row(x, first + r, y, rows[r + 1], front, radius, cell, uneven, own)
+            _next_row(x, first + r, y, width, rows[r + 1], front, radius, cell, uneven, own)
         while i >= first and j >= 0:
             # rows[k] is matrix row first + k - 1, shifted by one column for its border
             above, same = rows[i - first], rows[i - first + 1]
@@ -160,7 +197,7 @@ def _traceback(
 
 
 def path(
-    x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray
+    x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray, width: int = 1
 ) -> tuple[np.ndarray, float]:
     """Best warping path of one pair, in O(m sqrt(n)) memory.
 
@@ -176,6 +213,8 @@ def path(
         Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
+    width : int, default 1
+        Points of the windows that are compared in place of points, as in `alignments.trace`.
 
     Returns
     -------
@@ -184,12 +223,12 @@ def path(
     cost : float
         Certified accumulated cost.
     """
-    step = max(1, math.isqrt(x.shape[1]))
-    radius, cell = int(warping.radius(x.shape[1], y.shape[1])), cell_of(warping)
+    n, m = (side.shape[1] - width + 1 for side in (x, y))
+    step, radius, cell = max(1, math.isqrt(n)), int(warping.radius(n, m)), cell_of(warping)
     free = warping.alignment == "subsequence", warping.alignment == "supersequence"
     flags = cell.uneven or None, cell.own, cell.borders
     sides = (read_only(np.ascontiguousarray(side)) for side in (x, y))
-    return _traceback(*sides, step, radius, cell, *flags, *free, cancel)
+    return _traceback(*sides, width, step, radius, cell, *flags, *free, cancel)
 
 
 def path_bytes(n: int, m: int) -> int:

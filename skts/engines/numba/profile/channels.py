@@ -54,6 +54,8 @@ BLOCK_WIDTHS = (16, 256, 64)
 HEIGHTS = (512, 64)
 #: Windows over which bounds of errors are taken.
 GROUP = 64
+#: Estimates of sums so many times larger than the error of their channels bound sums well enough.
+SHARP = 1e4
 #: Sums up to here are those of finite distances, see FAR.
 MOST_NEEDED = np.float32(1e14)
 #: More than estimates in float32 lose where they underflow.
@@ -400,13 +402,66 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
                             room.flags,
                             not in_registers, sign)  # fmt: skip
         if near:
-            _look(a, b, known, known_b, i, j, room, walk)
+            _look(a, b, known, known_b, i, j, room, walk, not in_registers)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _bound_by_estimates(d, room, walk, in_order):
+    """Bound the sums of a pair by its estimates; returns whether the bounds are close."""
+    # see "channel sums" in docs/developer/numerics.rst
+    rule, bounds, ordered = walk.rule, room.bounds, room.bounds.sorted
+    others = room.values[rule.n_included :]
+    for k in range(others.shape[0]):
+        value, place = float(others[k, d]), k
+        while not in_order and place > 0 and ordered[place - 1] > value:
+            ordered[place] = ordered[place - 1]
+            place -= 1
+        ordered[place] = value
+    sign = -1.0 if rule.worst else 1.0
+    total, number = float(room.first_sums[d]), rule.n_included
+    missing = total > MOST_NEEDED
+    for at in range(rule.dimensions.size):
+        while number < rule.dimensions[at]:
+            # channels that are not finite come last, also where the farthest come first
+            value = ordered[number - rule.n_included]
+            missing = missing or value > MOST_NEEDED
+            total += sign * value
+            number += 1
+        if missing:
+            bounds.sums_low[at] = bounds.sums_up[at] = np.inf
+            continue
+        if not SHARP * room.allowance[at] <= total:  # also where either is no number
+            return False
+        share = (number + 7) * FLOAT32_UNIT
+        bounds.sums_low[at] = total * (1 - share) - room.allowance[at]
+        bounds.sums_up[at] = total * (1 + share) + room.allowance[at]
+    return True
 
 
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _look(a, b, known, known_b, i, left, room, walk):
-    """Look at the pairs of a row whose flags are set, in float64."""
+def _bound_exactly(a, b, i, j, d, room, walk):
+    """Bound the sums of a pair by its covariances in float64."""
+    bounds = room.bounds
+    for c in range(room.cov.shape[0]):
+        kind, kind_b = a.line.kind[c, i], b.line.kind[c, j]
+        if a.alpha[c, i] >= FAR or b.alpha[c, j] >= FAR:
+            kind = 2
+        rest = room.doubts[c]
+        if walk.normalize:
+            rest = doubt(
+                max(a.blur[c, i], b.blur[c, j]), max(a.shift[c, i], b.shift[c, j]), walk.length
+            )
+        scales = a.scale[c, i] * b.scale[c, j]
+        square = a.alpha[c, i] + b.alpha[c, j] - room.cov[c, d] * scales
+        bound_channels(bounds, c, kind, kind_b, square, room.errors[c] * scales + rest)
+    bound_sums(bounds, walk.rule, walk.order)
+
+
+# called in one place: compiled there, and not once more by all that lies between
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _look(a, b, known, known_b, i, left, room, walk, in_order):
+    """Look at the pairs of a row whose flags are set, in float64 where estimates are too coarse."""
     width = room.cov.shape[1]
     begin, end = max(0, b.first - left), min(width, b.stop - left)
     # a list of both rows and columns takes each pair twice
@@ -415,33 +470,28 @@ def _look(a, b, known, known_b, i, left, room, walk):
     if not walk.same:
         make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
     dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
-    for d in range(begin, end):
-        if not room.flags[d // LANES] >> (d % LANES) & 1:
+    open_row = walk.rows and known.open[i]
+    d = begin
+    while d < end:
+        flags = room.flags[d // LANES] >> (d % LANES)
+        if flags & 1 == 0:
+            # the next pair, or the next group of lanes
+            d = d + 1 if flags else (d // LANES + 1) * LANES
             continue
         j = left + d
-        for c in range(room.cov.shape[0]):
-            kind, kind_b = a.line.kind[c, i], b.line.kind[c, j]
-            if a.alpha[c, i] >= FAR or b.alpha[c, j] >= FAR:
-                kind = 2
-            rest = room.doubts[c]
-            if walk.normalize:
-                rest = doubt(
-                    max(a.blur[c, i], b.blur[c, j]), max(a.shift[c, i], b.shift[c, j]), walk.length
-                )
-            scales = a.scale[c, i] * b.scale[c, j]
-            square = a.alpha[c, i] + b.alpha[c, j] - room.cov[c, d] * scales
-            bound_channels(bounds, c, kind, kind_b, square, room.errors[c] * scales + rest)
-        bound_sums(bounds, walk.rule, walk.order)
+        if not _bound_by_estimates(d, room, walk, in_order):
+            _bound_exactly(a, b, i, j, d, room, walk)
         for at in range(dimensions.size):
             low, up = bounds.sums_low[at], bounds.sums_up[at]
-            if walk.rows and known.open[i]:
+            if open_row and low <= known.tops[i - known.first, at]:
                 offer(known, i - known.first, at, j, low, up)
-            if walk.columns and known_b.open[j]:
+            if walk.columns and known_b.open[j] and low <= known_b.tops[j - known_b.first, at]:
                 offer(known_b, j - known_b.first, at, i, low, up)
                 need = _needed(
                     known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
                 )
                 room.needs[dimensions[at] - included, j - room.base] = need
+        d += 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

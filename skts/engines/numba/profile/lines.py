@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.series import read_only
 from ...families.profile.lines import Frame, step_factors
 
-__all__ = ["HEIGHTS", "Searched", "Steps", "PreparedLine", "make_steps", "weigh"]
+__all__ = ["HEIGHTS", "Searched", "Steps", "PreparedLine", "grown_steps", "make_steps", "weigh"]
 
 #: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
 #: so much in size that rounding errors of large ones would bury small ones.
@@ -43,6 +44,20 @@ class PreparedLine(NamedTuple):
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
 
+    def grown(self, new: PreparedLine, dropped: int) -> PreparedLine:
+        """The line with windows behind it, less some at its beginning."""
+
+        def both(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+            return np.concatenate([old[dropped:], new])
+
+        n_windows = self.finite.size
+        moments = [both(*each) for each in zip(self.moments, new.moments, strict=True)]
+        points = read_only(np.concatenate([self.points[dropped:n_windows], new.points]))
+        # z-normalised windows have the mean of their moments
+        mean = moments[0] if self.mean is self.moments[0] else both(self.mean, new.mean)
+        inverse, constant = both(self.inverse, new.inverse), both(self.constant, new.constant)
+        return PreparedLine(points, mean, inverse, moments, constant, both(self.finite, new.finite))
+
 
 class Searched(NamedTuple):
     """A line prepared for the search of a join.
@@ -70,6 +85,13 @@ class Searched(NamedTuple):
     hidden: np.ndarray
     unit: float
     frame: Frame | None
+
+    def continues(self, before: Searched, dropped: int) -> bool:
+        """Whether what it begins with is a line of before, less some windows at its beginning."""
+        n_windows = before.mean.size - dropped
+        pairs = zip(before[:-2], self[:-2], strict=True)
+        same = (np.array_equal(old[dropped:], new[: old.size - dropped]) for old, new in pairs)
+        return n_windows > 0 and all(same)
 
     def energy(self, length: int) -> np.ndarray:
         """Sum of the squares of every window."""
@@ -132,21 +154,46 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
         beta = np.full(mean.size, 2.0)
         blur = shift = np.zeros(mean.size)
     step = np.abs(lead) + np.abs(trail)
-    reach, stride = (
-        np.stack([_running_max(values, height) for height in HEIGHTS]) for values in (norm, step)
-    )
+    reach, stride = (_running_max(values) for values in (norm, step))
     return Steps(lead, trail, weight, alpha, beta, norm, line.slip, blur, shift, reach, stride)
 
 
-def _running_max(values: np.ndarray, height: int) -> np.ndarray:
-    """The largest of the values up to each place, `height` of them and itself.
+def grown_steps(before: Steps, dropped: int, line: Searched, length: int, level: float) -> Steps:
+    """Make them for a line that continues another, less some windows at its beginning.
+
+    Bounds may be those of windows that have left.
+    """
+    n_kept = before.lead.size - dropped
+    # the running maxima of new windows, and the step to the first of them, need some before it
+    begin = max(0, n_kept - HEIGHTS[0] - 1)
+    tail = {name: getattr(line, name)[begin:] for name in Searched._fields[:-2]}
+    new = make_steps(line._replace(**tail), length, level)
+    both = (
+        np.concatenate([old[..., dropped:], late[..., n_kept - begin :]], axis=-1)
+        for old, late in zip(before, new, strict=True)
+    )
+    made = Steps(*both)
+    made.lead[0] = made.trail[0] = 0.0
+    return made
+
+
+def _running_max(values: np.ndarray) -> np.ndarray:
+    """The largest of the values up to each place, as many as each of HEIGHTS and itself.
 
     Runs of 1, 2, 4, ... values: half of the time of SciPy's filter.
     """
-    run, found = 1, values
-    while run <= height:
-        step = min(run, height + 1 - run)
-        longer = found.copy()
-        np.maximum(found[step:], found[:-step], out=longer[step:])
-        run, found = run + step, longer
+    run, longest, found = 1, values, np.empty((len(HEIGHTS), values.size))
+    for level in range(len(HEIGHTS) - 1, -1, -1):
+        wanted = HEIGHTS[level] + 1
+        while 2 * run <= wanted:
+            longest, run = _longer(longest, run, np.empty_like(values)), 2 * run
+        _longer(longest, wanted - run, found[level])
     return found
+
+
+def _longer(runs: np.ndarray, step: int, out: np.ndarray) -> np.ndarray:
+    """The largest of each run and the one that many places before it; at most its own length."""
+    step = min(step, runs.size)
+    out[:step] = runs[:step]
+    np.maximum(runs[step:], runs[: runs.size - step], out=out[step:])
+    return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from ...host import by_numpy, windows
 from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
 from .join import TileAxis, Work, search
-from .lines import PreparedLine, Searched, Steps, make_steps, weigh
+from .lines import PreparedLine, Searched, Steps, grown_steps, make_steps, weigh
 
 __all__ = ["JoinTiles"]
 
@@ -160,8 +162,10 @@ class JoinTiles:
         """Statistics of a line for one window length, kept while the line lives."""
         compute = by_numpy.statistics if small else windows.statistics
 
-        def build() -> tuple[PreparedLine, int]:
-            filled, finite = fill_gaps(pool.points)
+        key = "windows", length, normalize
+
+        def prepare(given: np.ndarray) -> PreparedLine:
+            filled, finite = fill_gaps(given)
             # one after the other, and nobody writes to them: kernels are compiled for one kind of
             # array, and a series that runs backwards would be another
             points = read_only(np.ascontiguousarray(filled))
@@ -175,10 +179,28 @@ class JoinTiles:
             else:
                 inverse, zeros = found.finite.astype(np.float64), np.zeros_like(mean)
                 chosen = zeros, inverse, moments, np.zeros_like(found.constant)
-            made = PreparedLine(points, *chosen, found.finite)
-            return made, 10 * found.finite.size + sum(array.nbytes for array in moments)
+            return PreparedLine(points, *chosen, found.finite)
 
-        return self.prepared.get(pool.points, ("windows", length, normalize), build)
+        def build() -> tuple[PreparedLine, int]:
+            made = None
+            before, dropped = self._before(pool, length, key)
+            if before is not None and before.finite.all():
+                # of windows that were there before, nothing changes
+                made = prepare(pool.points[before.finite.size - dropped :])
+                made = before.grown(made, dropped) if made.finite.all() else None
+            if made is None:
+                made = prepare(pool.points)
+            return made, 10 * made.finite.size + sum(array.nbytes for array in made.moments)
+
+        return self.prepared.get(pool.points, key, build)
+
+    def _before(
+        self, pool: ConcatenatedSeries, length: int, key: tuple[Hashable, ...]
+    ) -> tuple[Any, int]:
+        """Find data of the line that a line has grown from, and the windows that it has lost."""
+        if pool.origin is None or pool.origin.dropped + length > pool.origin.points.size:
+            return None, 0
+        return self.prepared.known(pool.origin.points, key), pool.origin.dropped
 
     def _searched(
         self, pools: tuple[ConcatenatedSeries, ConcatenatedSeries], length: int, normalize: bool
@@ -229,12 +251,18 @@ class JoinTiles:
 
     def _steps(self, pool: ConcatenatedSeries, line: Searched, length: int, level: float) -> Steps:
         """Factors and bounds of a line for covariances, kept while it lives."""
+        key = "steps", length, line.frame, level
 
         def build() -> tuple[Steps, int]:
-            made = make_steps(line, length, level)
+            before, dropped = self._before(pool, length, key)
+            searched, _ = self._before(pool, length, ("searched", length, line.frame))
+            if before is not None and searched is not None and line.continues(searched, dropped):
+                made = grown_steps(before, dropped, line, length, level)
+            else:
+                made = make_steps(line, length, level)
             return made, sum(array.nbytes for array in made)
 
-        return self.prepared.get(pool.points, ("steps", length, line.frame, level), build)
+        return self.prepared.get(pool.points, key, build)
 
 
 def _measure(

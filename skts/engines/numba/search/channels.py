@@ -4,7 +4,8 @@ Bounds of all windows are those of single channels (`lanes`), whose sum bounds t
 through all channels costs in each at least what the best path of that channel does. Under the
 dog-keeper distance the largest of them does. Windows go on in the order of their bounds, are
 normalised by their certified statistics, and warped in lanes by the kernel of pairs of series
-(`elastic.dtw`), until the next bound is beyond all that may match.
+(`elastic.dtw`), until the next bound is beyond all that may match. Lanes give up together, as soon
+as no path gets through a strip for less than what the columns behind it leave.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from ...families.search.subsequence import (
     normalize_query,
     query_envelope,
 )
+from ...host.arrays import put
 from ..elastic import dtw
+from ..elastic.dtw import NARROW
 from . import lanes
 from .lanes import AlikeQueries, Comparison, Piece, Room
 
@@ -131,19 +134,66 @@ def bound_windows(piece, queries, comparison, limit, out, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def pack_windows(points, places, length, normalize, out):
-    """Lay windows side by side, normalised by their certified statistics.
+def lay_windows(points, places, queries, comparison, cost, out, limits):
+    """Lay windows side by side, normalised by their certified statistics, and limit each strip.
 
-    `out` has the shape (n_groups, length, n_channels, lanes), as `dtw.pack` has it; lanes that are
-    left over are not written.
+    A path crosses all columns behind a strip, and costs in each at least what its points are
+    outside the query's envelope; so that much less is left for the columns up to it.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_channels, n_points)
+        The piece.
+    places : ndarray of shape (n_windows,), int64
+        Where the windows start.
+    queries : AlikeQueries
+        The query: a row for each channel.
+    comparison : Comparison
+        How they are compared.
+    cost : float
+        Accumulated cost above which a window is no match.
+    out : ndarray of shape (n_groups, length, n_channels, lanes)
+        Receives the windows, as `dtw.pack` has them; the last one fills the lanes that are left.
+    limits : ndarray of shape (n_groups, n_strips, lanes)
+        Receives limits, as `dtw.block` takes them.
     """
-    line = np.empty(length)
-    for k in range(places.size):
-        group, lane = k // LANES, k % LANES
-        for c in range(points.shape[0]):
-            lanes.normalize_window(points[c], places[k], length, normalize, line)
+    n_groups, length, n_channels = out.shape[0], out.shape[1], out.shape[2]
+    normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
+    windows, outside = np.empty((length, LANES)), np.empty((length, LANES))
+    anchor, mean, scale = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
+    rest = np.empty(LANES)
+    for group in range(n_groups):
+        outside[:] = 0.0
+        for c in range(n_channels):
+            # strip by strip: a cache holds the same few rows of all lanes
+            for start in range(0, length, NARROW):
+                for lane in range(LANES):
+                    place = places[min(group * LANES + lane, places.size - 1)]
+                    for j in range(start, min(start + NARROW, length)):
+                        windows[j, lane] = points[c, place + j]
+            if normalize:
+                put(windows[0], anchor)
+                lanes.moments_of_lanes(windows, mean, scale)
             for j in range(length):
-                out[group, j, c, lane] = line[j]
+                low, high = queries.low[c, j], queries.high[c, j]
+                for lane in range(LANES):
+                    z = windows[j, lane]
+                    if normalize:
+                        z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
+                    out[group, j, c, lane] = z
+                    d = max(max(z - high, low - z), 0.0)
+                    outside[j, lane] += d * d if squared else d
+        rest[:] = 0.0
+        for strip in range(limits.shape[1] - 1, -1, -1):
+            for lane in range(LANES):
+                left = cost - rest[lane]
+                if largest:
+                    left = cost if left >= 0.0 else -1.0
+                limits[group, strip, lane] = left
+            for j in range(strip * NARROW, min((strip + 1) * NARROW, length)):
+                for lane in range(LANES):
+                    here, total = outside[j, lane], rest[lane]
+                    rest[lane] = max(total, here) if largest else total + here
 
 
 def prepare(points: np.ndarray, whole: np.ndarray, length: int, normalize: bool) -> ChannelPiece:
@@ -198,7 +248,8 @@ class _Search:
         radius = min(int(warping.radius(length, length)), length - 1)
         comparison = Comparison(radius, self.normalize, warping.squared, warping.largest)
         limit = self.cost(self.slack)
-        bound_windows(self.piece, self._envelopes(radius), comparison, limit, bounds, self.cancel)
+        self.queries, self.comparison = self._envelopes(radius), comparison
+        bound_windows(self.piece, self.queries, comparison, limit, bounds, self.cancel)
         if self.cancel[0]:
             return TileMatches(self.places, self.distances)
         left = np.flatnonzero((bounds <= limit) & self.piece.whole)
@@ -265,8 +316,10 @@ class _Search:
     def _measure(self, places: np.ndarray) -> np.ndarray:
         """Certified distances of windows; infinite beyond the limit."""
         n_groups, n_channels = -(-places.size // LANES), len(self.query)
-        packed = np.zeros((n_groups, self.length, n_channels, LANES))
-        pack_windows(self.piece.points, places, self.length, self.normalize, packed)
+        packed = np.empty((n_groups, self.length, n_channels, LANES))
+        limits = np.empty((1, n_groups, -(-self.length // NARROW), LANES))
+        given = self.piece.points, places, self.queries, self.comparison, self.cost()
+        lay_windows(*given, packed, limits[0])
         lengths = np.zeros((n_groups, LANES), np.int64)
         lengths.ravel()[: places.size] = self.length
         costs = dtw.block(
@@ -276,7 +329,7 @@ class _Search:
             lengths,
             self.warping,
             self.cancel,
-            np.array([self.cost()]),
+            limits,
         )[0, : places.size]
         distances: np.ndarray = self.warping.distance(costs)
         return distances

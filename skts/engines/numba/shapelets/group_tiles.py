@@ -13,9 +13,6 @@ from .groups import LANES, Surveyed, match_groups, survey
 
 __all__ = ["GroupTiles"]
 
-#: Bytes of an entry of an order line that NumPy judges: keys, order, terms on both sides, gains.
-JUDGING = 160
-
 
 class GroupTiles:
     """Methods of the CPU engine for groups of candidates and series."""
@@ -47,10 +44,9 @@ class GroupTiles:
     def group_splits_bytes(self, reduction: GroupSplits, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: those of distances, and what judging a group takes."""
         shared, each = self.group_matches_bytes(reduction, rows, cols)
-        n_candidates, n_members, _, _ = reduction.largest
-        # a group at a time: order lines of all candidates, on which members are as often as drawn
-        judged = JUDGING * n_candidates * max(n_members, reduction.most_drawn)
-        return shared, each + judged + 48 * rows * (reduction.rules.most + n_members)
+        n_members = reduction.largest[1]
+        answer = 48 * rows * (reduction.rules.most + n_members)
+        return shared, each + reduction.judging_bytes + answer
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
         """Splits of some groups."""

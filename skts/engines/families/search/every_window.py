@@ -1,0 +1,101 @@
+"""Search of queries in long series under a distance of which no bounds are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...core.reduction import Reduction, Tile
+from ...core.series import Series
+from ..elastic.dtw import DTWMatrix
+from .subsequence import SubsequenceNeighbors, TileMatches, WindowMatches, normalize_query
+
+__all__ = ["EveryWindow", "normalize_windows"]
+
+#: Points of the windows that are laid out at a time.
+_POINTS = 2**20
+
+
+def normalize_windows(windows: np.ndarray, normalize: bool) -> np.ndarray:
+    """Windows z-normalised, each channel by itself, or as they are.
+
+    Parameters
+    ----------
+    windows : ndarray of shape (n_windows, n_channels, length)
+        Finite windows.
+    normalize : bool
+        Whether to change anything.
+
+    Returns
+    -------
+    ndarray of shape (n_windows, n_channels, length)
+        A copy, each window with the bits of `normalize_query`.
+    """
+    if not normalize:
+        return windows.copy()
+    low, high = windows.min(axis=-1), windows.max(axis=-1)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    constant = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
+    points: np.ndarray = windows - windows[..., :1]
+    size = windows.shape[-1]
+    # cumulative sums add in the order of time
+    points -= np.cumsum(points, axis=-1)[..., -1:] / size
+    deviation = np.sqrt(np.cumsum(points * points, axis=-1)[..., -1:] / size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        points *= 1.0 / deviation
+    points[constant] = 0.0
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class EveryWindow(SubsequenceNeighbors):
+    """The windows nearest to each query under any distance: those of all windows are computed.
+
+    No engine does this as one work. Blocks of windows are laid out, and their distances are
+    `DTWMatrix`, with the query as the first series.
+    """
+
+    def __post_init__(self) -> None:
+        """Take any distance."""
+
+    def block(self, query: np.ndarray, windows: np.ndarray) -> DTWMatrix:
+        """The work of comparing a normalised query (n_channels, length) with some windows."""
+        length = query.shape[1]
+        asked = Series(query[np.newaxis], np.array([length]))
+        return DTWMatrix(asked, Series(windows, np.full(len(windows), length)), self.warping)
+
+    @property
+    def sample(self) -> DTWMatrix:
+        """A block of one window, for which an engine is chosen."""
+        query = np.zeros((self.n_channels, self.longest))
+        return self.block(query, query[np.newaxis])
+
+    def matches(self, run: Callable[[Reduction], Any]) -> list[WindowMatches]:
+        """Search, with what computes the distances of a block."""
+        total = self.start()
+        for row, given in enumerate(self.queries):
+            query = np.atleast_2d(normalize_query(given, self.normalize))
+            length = query.shape[1]
+            n_windows = self.series.n_points - length + 1
+            if self.n_windows is not None:
+                n_windows = min(n_windows, self.n_windows)
+            step = max(1, _POINTS // query.size)
+            for col in range(0, n_windows, step):
+                stop = min(n_windows, col + step)
+                piece = np.atleast_2d(self.series.piece(col, stop + length - 1))
+                views = np.lib.stride_tricks.sliding_window_view(piece, length, axis=1)
+                places = np.flatnonzero(np.isfinite(views).all(axis=(0, 2)))
+                if places.size == 0:
+                    continue
+                windows = np.ascontiguousarray(views[:, places].transpose(1, 0, 2))
+                windows = normalize_windows(windows, self.normalize)
+                distances = run(self.block(query, windows))[0]
+                near = np.flatnonzero(distances <= total[row].limit)
+                found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(self.queries)
+                found[row] = TileMatches(places[near], distances[near])
+                self.merge(total, Tile(0, len(self.queries), col, stop), found)
+        return self.finish(total, run)
