@@ -875,8 +875,8 @@ SECTIONS = {
             12,
             30,
             beside(
-                "peers-profile",
-                "profiles of every number of 8 channels, n = 5,000, window 128",
+                "peers-profile-family",
+                "profiles of every number of 8 channels, n = 10,000, window 128",
                 library="stumpy",
             ),
         ),
