@@ -92,7 +92,7 @@ def published(options):
         X, y, Z, z = load(Path(folder), name)
         for learned in (False, True):
             percent = learned_percent(Path(folder), name)
-            window = int(percent * X.shape[1] / 100) if learned else None
+            window = percent / 100 if learned else None  # a fraction is rounded up
             model = DTWNearestNeighbor(window=window, engine=options.engine, n_jobs=options.n_jobs)
             errors = int(np.sum(model.fit(X, y).predict(Z) != z))
             same = is_published(Path(folder), name, errors, learned=learned)

@@ -175,7 +175,7 @@ def test_every_target_has_a_figure_of_a_record_or_a_reason(page, module):
             assert target.why and page.show(target.why) in shown
         else:
             found = targets.record(target.source.name)
-            assert page.show(targets.shown(target.figure)) in shown
+            assert page.show(targets.shown(target.figure, 3 if target.unit else 4)) in shown
             assert found["command"] in shown
             assert f"{page.show(device_of(found))}, {found['date'][:10]}, commit" in shown
 
