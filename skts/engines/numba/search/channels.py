@@ -66,7 +66,8 @@ def fill_gaps(line: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def most_bytes(n_channels: int, length: int, n_windows: int) -> int:
     """Bytes that a search holds beside its piece: bounds, their order, windows that are warped."""
-    return 60 * n_windows + 8 * LANES * MOST * (n_channels * (length + 1) + 8)
+    of_a_lane = MOST * (n_channels * (length + 1) + length // NARROW + 9) + 2 * length
+    return 60 * n_windows + 8 * LANES * of_a_lane
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
