@@ -154,11 +154,6 @@ def averages(engine):
     yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
     yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
     yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
-    # windows of points: paths of many pairs, of one, and distances
-    shapes = {"metric": "shape_dtw", "metric_params": {"reach": 2}, "engine": engine}
-    yield dtw_barycenter(X, max_iter=2, tol=0.5, **shapes)
-    yield warping_path(X[0], unequal[2], **shapes)
-    yield pairwise_distances(X, unequal, **shapes)
 
 
 def profiles(engine):
