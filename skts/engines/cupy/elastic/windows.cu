@@ -78,7 +78,7 @@ struct WindowPair {
 //
 // One block: one warp, with a grid stride over the pairs. Shared memory: the costs. `edges`: memory of 2 `edge_stride`
 // values for each block: of the last row of a strip the costs, and those along the paths. out[p] is written by
-// the lane that has the last cell. It is one function: a step changes all that a lane holds of its row.
+// the lane that has the last cell.
 template <typename Metric>
 __global__ void __launch_bounds__(32) along_windows(
     const double* __restrict__ left_values, const int* __restrict__ left_lengths, int left_stride,
