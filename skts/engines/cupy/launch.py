@@ -203,8 +203,7 @@ def _convert_all(
         if pointer and addresses:
             text += ADDRESS
         body += text.format(a=a, low=low, high=high)
-    text = f"def convert(given):\n    {body}\n    return {together}\n"
-    exec(compile(text, f"<arguments of {title}>", "exec"), known)
+    exec(f"def convert(given):\n    {body}\n    return {together}\n", known)
     made: Callable[[Sequence[Any]], tuple[Any, ...]] = known["convert"]
     return made
 
