@@ -87,7 +87,8 @@ def as_in(module: ModuleType, array: Near) -> Near:
     """Bring an array to where another is."""
     if module is np:
         return array if isinstance(array, np.ndarray) else bring(array)
-    return send_one(array) if isinstance(array, np.ndarray) else array
+    there: cp.ndarray = cp.asarray(array)
+    return there
 
 
 def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type) -> cp.ndarray:

@@ -12,7 +12,7 @@ from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
+from ..transfers import Near, bring, module_of, send, send_one, to_host
 from .matches import best_matches
 from .programs import NAMED_SHARED, ScanKernel, scan_kernel
 from .rules import DeviceRules
@@ -354,7 +354,7 @@ class Lines:
                     *(self.sizes, self.members, not raw, distances, None),
                 )
         found: Near = bring(distances) if self.on_host else distances
-        found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
+        found /= module_of(found).asarray(np.sqrt(lengths))[:, None]
         return found
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
@@ -362,7 +362,7 @@ class Lines:
         m, n = len(where), self.rules.n_members
         distances = joined = self._distances(where)
         if self.ways != ("first",):
-            both = as_in(module_of(joined), np.array(self.ways)[where[:, 4]] == "and")[:, None]
+            both = module_of(joined).asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
             before = self.host_before if self.on_host else self.before
             larger, smaller = (f(before, joined) for f in (np.maximum, np.minimum))
             joined = np.where(both, larger, smaller)

@@ -267,7 +267,7 @@ class ShapeletTiles(GroupTiles):
         from ..transfers import send_one
 
         def build() -> tuple[tuple[cupy.ndarray, cupy.ndarray], int]:
-            made = send_one(series.values), send_one(series.lengths.astype(np.int32))
+            made = cp.asarray(series.values), send_one(series.lengths.astype(np.int32))
             return made, made[0].nbytes + made[1].nbytes
 
         return self.prepared.get(series.values, ("values", cp.cuda.Device().id), build)

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
-from ..transfers import is_small, send, send_one
+from ..transfers import is_small, send_one
 from .programs import columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
@@ -63,7 +63,7 @@ def lay(series: Series, channel: int) -> DeviceChannel:
     centered = np.where(there, points - middle[:, None], 0.0)
     size = np.abs(centered).max(axis=1)
     made = points, centered, sizes.astype(np.int32), size, np.abs(middle)
-    return DeviceChannel(*(send(*made) if module is np else made))
+    return DeviceChannel(*map(cp.asarray, made))
 
 
 @dataclass(frozen=True, eq=False)
