@@ -79,45 +79,6 @@ __device__ __forceinline__ T over_row(T value, const Better& better) {
     return better(value, __shfl_xor_sync(ALL, value, 2));
 }
 
-// The largest correlation of both series of a lane with a centre, and the least key of the shifts that
-// may tie; `fragments` as in `correlate_all`.
-template <int STEPS>
-__device__ __forceinline__ void match(
-    const double (&x)[STEPS][2], const double* fragments, int length, const double (&scale)[2],
-    double doubt, double (&largest)[2], int (&key)[2]) {
-    const int column = threadIdx.x % 4, last = 2 * length - 2;
-    Top top[2] = {{-1e300, -1e300, 0}, {-1e300, -1e300, 0}};
-    correlate_all<STEPS>(x, fragments, [&](int place, const double (&sum)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int at = place + 2 * column + i % 2;
-            // places behind the last are beyond all shifts
-            if (place + SHIFTS <= 8 * STEPS - 7 || at <= last) top[i / 2].see(sum[i], at);
-        }
-    });
-    bool close = false;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        largest[half] = over_row(top[half].first, Larger());
-        const Ties ties(largest[half], doubt, scale[half]);
-        key[half] = ties.least(1 << 30, top[half].first, rank_of_place(top[half].place, length));
-        close |= scale[half] > 0 && top[half].second >= ties.possible;
-    }
-    // more than one of a lane may tie: all are looked at again
-    if (__any_sync(ALL, close)) {
-        const Ties ties[2] = {{largest[0], doubt, scale[0]}, {largest[1], doubt, scale[1]}};
-        correlate_all<STEPS>(x, fragments, [&](int place, const double (&sum)[4]) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int at = place + 2 * column + i % 2;
-                if (at <= last)
-                    key[i / 2] = ties[i / 2].least(key[i / 2], sum[i], rank_of_place(at, length));
-            }
-        });
-    }
-    for (int half = 0; half < 2; ++half) key[half] = over_row(key[half], Smaller());
-}
-
 // correlate_short: distances[series][centre] and shifts[series][centre] of series of up to 4 STEPS
 // points, more than 4 STEPS - 4, as `correlate` of correlate.cu writes them.
 // One block: four warps, each with ROWS series at a time, ROUNDS times, against CENTERS centres (grid
@@ -155,14 +116,46 @@ __global__ void __launch_bounds__(128, 3) correlate_short(
                                  ? values[series[half] * length + 4 * k + column] : 0.0;
         }
         for (int center = 0; center < count; ++center) {
+            const double* fragments = padded[center] + column + lane / 4;
+            const int last = 2 * length - 2;
+            Top top[2] = {{-1e300, -1e300, 0}, {-1e300, -1e300, 0}};
+            correlate_all<STEPS>(x, fragments, [&](int place, const double (&sum)[4]) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int at = place + 2 * column + i % 2;
+                    // places behind the last are beyond all shifts
+                    if (place + SHIFTS <= 8 * STEPS - 7 || at <= last) top[i / 2].see(sum[i], at);
+                }
+            });
+            const double center_norm = center_norms[first_center + center];
             const double doubt = doubts[first_center + center];
-            double scale[2], largest[2];
             int key[2];
-            for (int half = 0; half < 2; ++half)
-                scale[half] = norm[half] * center_norms[first_center + center];
-            match<STEPS>(x, padded[center] + column + lane / 4, length, scale, doubt, largest, key);
+            double largest[2], scale[2];
+            bool close = false;
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
+                largest[half] = over_row(top[half].first, Larger());
+                scale[half] = norm[half] * center_norm;
+                const Ties ties(largest[half], doubt, scale[half]);
+                const int rank = rank_of_place(top[half].place, length);
+                key[half] = ties.least(1 << 30, top[half].first, rank);
+                close |= scale[half] > 0 && top[half].second >= ties.possible;
+            }
+            // more than one of a lane may tie: all are looked at again
+            if (__any_sync(ALL, close)) {
+                const Ties ties[2] = {{largest[0], doubt, scale[0]}, {largest[1], doubt, scale[1]}};
+                correlate_all<STEPS>(x, fragments, [&](int place, const double (&sum)[4]) {
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        const int at = place + 2 * column + i % 2;
+                        if (at <= last)
+                            key[i / 2] = ties[i / 2].least(key[i / 2], sum[i], rank_of_place(at, length));
+                    }
+                });
+            }
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                key[half] = over_row(key[half], Smaller());
                 if (column == 0 && series[half] < n_series) {
                     const long long place = series[half] * n_centers + first_center + center;
                     write_pair(largest[half], scale[half], key[half], distances + place, shifts + place);

@@ -256,8 +256,4 @@ class SBDTiles:
         previous = None if reduction.previous is None else reduction.previous[tile.rows]
         counted = reduction.counts[tile.rows], reduction.squares[tile.rows]
         iteration = self.prepared.get(shapes.values, key, build, resident[1])
-        if iteration.products.values is not values:
-            # of a copy of the series that had to make room since
-            self.prepared.drop(shapes.values, key)
-            iteration = self.prepared.get(shapes.values, key, build, resident[1])
         return values, iteration.find(labels, shifts, weights, previous, counted, cancel)
