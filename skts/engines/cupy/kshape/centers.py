@@ -179,7 +179,7 @@ class LeadingVectors:
         self.ends, self.guess = cp.empty((3, k, size)), cp.empty((k, size))
         self.known = cp.empty(k, np.int32)
         # coupling and columns of the matrix lie together, so that one transfer brings both
-        self.report = cp.zeros(3 * k + self.room * k * self.room)
+        self.report = cp.empty(3 * k + self.room * k * self.room)
         step = [
             *products.ready(self.bases, self.room * size, self.known, self.pairs, sums=False),
             self._extension(self.ends[1], self.ends[2], begin=False),
