@@ -23,8 +23,10 @@ def aligned(work, cluster):
 
 
 def some_clusters(rng, n_timepoints, n_channels, centered, weighted):
-    """Six clusters of noisy members, one of them empty; values, labels and shifts on the device."""
+    """Six clusters of noisy members, one of them empty, and their members on the device."""
     import cupy
+
+    from skts.engines.cupy.kshape import members
 
     sizes = np.array([5, 0, 17, 2, 34, 1])
     labels = rng.permutation(np.repeat(np.arange(6), sizes)).astype(np.int32)
@@ -34,7 +36,10 @@ def some_clusters(rng, n_timepoints, n_channels, centered, weighted):
     exponents = rng.integers(-1, 2, labels.size).astype(np.int32) if weighted else None
     shapes = Shapes(values, np.sqrt(np.sum(values**2, axis=(1, 2))), exponents=exponents)
     work = SBDCenters(shapes, labels, shifts, 6, centered=centered)
-    return work, *map(cupy.asarray, (values, labels, shifts))
+    sorted_members = members.sort(
+        cupy.asarray(labels), cupy.asarray(shifts), work.weights, 6, slice(0, 6)
+    )
+    return work, cupy.asarray(values), sorted_members
 
 
 def check_clusters(work, found):
@@ -65,16 +70,14 @@ def check_clusters(work, found):
     [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
 )
 def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
-    """Of any number of members, and beside clusters without any; again and again."""
+    """Of any number of members, and beside clusters without any."""
     from skts.engines.cupy.kshape import centers
 
-    work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
-    iteration = centers.LeadingVectors(values, 6, slice(0, 6), weighted=weighted, centered=centered)
+    work, values, members = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
+    counted = work.counts, work.squares
     cancel = np.zeros(1, np.uint8)
-    for _ in range(3):
-        counted = work.counts, work.squares
-        found = iteration.find(*where, work.weights, None, counted, cancel)
-        check_clusters(work, found)
+    found = centers.leading_vectors(values, members, None, counted, cancel, centered=centered)
+    check_clusters(work, found)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -84,21 +87,19 @@ def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, 
 )
 def test_short_members_are_summed_up(rng, n_timepoints, n_channels, centered, weighted):
     """Sums of the products of their points give the same clusters."""
-    from skts.engines.cupy.kshape import members, moments
+    from skts.engines.cupy.kshape import moments
 
-    work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
-    ordered = members.sort(*where, work.weights, 6, slice(0, 6))
-    check_clusters(work, moments.leading_vectors(values, ordered, centered=centered))
+    work, values, members = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
+    check_clusters(work, moments.leading_vectors(values, members, centered=centered))
 
 
 def test_sums_that_are_not_precise_enough_are_told(rng, monkeypatch):
     """Where the eigenvalues lie so close that roundings of the sums could matter."""
-    from skts.engines.cupy.kshape import members, moments
+    from skts.engines.cupy.kshape import moments
 
-    work, values, *where = some_clusters(rng, 30, 1, True, False)
-    ordered = members.sort(*where, None, 6, slice(0, 6))
+    work, values, members = some_clusters(rng, 30, 1, True, False)
     monkeypatch.setattr(moments, "FLOAT64_UNIT", 1e-11)
-    found = moments.leading_vectors(values, ordered, centered=True)
+    found = moments.leading_vectors(values, members, centered=True)
     assert np.isnan(found.errors[work.counts > 2]).all()
 
 

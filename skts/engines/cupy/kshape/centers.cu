@@ -367,21 +367,21 @@ struct Pair {
 
 // extend: makes of each cluster's pair of vectors (n_clusters, 2, size) the next two of its orthonormal
 // basis (n_clusters, room, size), which has known[cluster] so far. The pair was S times the last two of
-// them; to `begin` a basis anew, `first` and `second` (n_clusters, size) are taken. Column known - 2 and the next
+// them; at the start `first` and `second` (n_clusters, size) are taken. Column known - 2 and the next
 // of matrix[column][cluster][room] get the products of the pair with the basis, coupling[cluster] the
 // upper triangle (a, b, c) of what is left in terms of the new vectors. What is left at rounding level
 // becomes a vector of zeros, which adds nothing. One block a cluster; shared memory: 2 * room shares,
 // and with `held` the pair.
 extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
     double* __restrict__ pairs, const double* __restrict__ first, const double* __restrict__ second,
-    double* __restrict__ bases, int* __restrict__ known, int begin, int room, int n_channels,
-    int length, int centered, int held, const unsigned char* __restrict__ active, double* __restrict__ matrix,
+    double* __restrict__ bases, int* __restrict__ known, int room, int n_channels, int length,
+    int centered, int held, const unsigned char* __restrict__ active, double* __restrict__ matrix,
     double* __restrict__ coupling) {
     extern __shared__ double shares[];
     __shared__ double scratch[2 * STEP_THREADS / 32];
     const int size = n_channels * length, cluster = blockIdx.x, t = threadIdx.x;
     if (!active[cluster]) return;
-    const int count = begin ? 0 : known[cluster];
+    const int count = known[cluster];
     double* given = pairs + (long long)cluster * 2 * size;
     const Pair pair{held ? shares + 2 * room : given, size};
     double* basis = bases + (long long)cluster * room * size;

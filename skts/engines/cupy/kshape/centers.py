@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial
 from typing import NamedTuple
 
 import cupy as cp
@@ -13,21 +13,20 @@ from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
-from ..launch import Launches
 from ..loading import blocks_for, load_kernel
 from ..transfers import bring
-from .members import Members, Sorting, chunk_rows
+from .members import Members, chunk_rows
 from .programs import choose_gram
 
 __all__ = [
     "DENSE_RESIDUAL",
     "Leading",
-    "LeadingVectors",
     "Products",
     "choose_gram",
     "dense_bytes",
     "dense_eigenvectors",
     "krylov_bytes",
+    "leading_vectors",
 ]
 
 #: Vectors of the basis before the iteration starts anew.
@@ -114,7 +113,7 @@ class Products:
 
 
 class Leading(NamedTuple):
-    """Leading eigenvectors of clusters, on the host.
+    """The result of `leading_vectors`, on the host.
 
     Attributes
     ----------
@@ -138,71 +137,112 @@ class Leading(NamedTuple):
     errors: np.ndarray
 
 
-class LeadingVectors:
-    """Finds the leading eigenvectors of clusters of the same series again and again.
+def leading_vectors(
+    values: cp.ndarray,
+    members: Members,
+    previous: np.ndarray | None,
+    counted: tuple[np.ndarray, np.ndarray],
+    cancel: np.ndarray,
+    *,
+    centered: bool,
+) -> Leading:
+    """Find the leading eigenvectors of all clusters at once, from their aligned members.
 
-    The iteration is that of `leading_shape`, which the CPU runs, for all clusters at once, but that
-    it looks at the Ritz values at fixed steps: a cluster is done at the same one whatever other
-    clusters do. Each basis grows by two vectors in a step.
+    The iteration is that of `leading_shape`, which the CPU runs, but that it looks at the Ritz
+    values at fixed steps: a cluster is done at the same one whatever other clusters do.
 
     Parameters
     ----------
     values : cupy.ndarray of shape (n_series, n_channels, n_timepoints)
         Series.
-    n_clusters : int
-        Number of clusters.
-    wanted : slice
-        Those whose vectors are found.
-    weighted : bool
-        Whether series count more or less than once.
+    members : Members
+        Series by cluster.
+    previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
+        Centres to start from.
+    counted : tuple of two ndarray of shape (n_clusters,)
+        Members of each cluster, and the sum of their squared norms.
+    cancel : ndarray
+        Turns 1 on an interrupt.
+    centered : bool
+        Whether members are centred.
+    """
+    products = Products(values, members)
+    size, k = products.size, products.n_clusters
+    counts, squares = counted
+    found = Leading(
+        counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
+    )
+    found.errors[squares == 0] = 0.0
+    waiting = squares > 0
+    if not waiting.any():
+        return found
+    if not waiting.all():
+        products.active.set(waiting.astype(np.uint8))
+    guess = np.broadcast_to(generic_vector(size), (k, size))
+    if previous is not None:
+        before = previous.reshape(k, size)
+        guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
+    basis = Bases(products, np.ascontiguousarray(guess), centered=centered)
+    checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
+    for _ in range(RESTARTS):
+        basis.start()
+        for known in range(2, basis.last + 1, 2):
+            basis.extend()
+            if known < basis.last and known // 2 not in checks:
+                continue
+            if cancel[0]:
+                return found
+            mixes, done = _ritz(*basis.projected(known), squares, waiting, found)
+            basis.combine(mixes)
+            if done.any():
+                totals, vectors = basis.answer()
+                found.totals[done] = center_space(totals[done], products.n_channels, centered)
+                found.vectors[done] = vectors[done]
+            waiting &= ~done
+            if not waiting.any():
+                return found
+            if done.any():
+                products.active.set(waiting.astype(np.uint8))
+    return found
+
+
+class Bases:
+    """Orthonormal bases, one a cluster, that the iteration extends by two vectors in each step.
+
+    Parameters
+    ----------
+    products : Products
+        The members.
+    guess : ndarray of shape (n_clusters, size)
+        Vectors to start from, beside the sums of the members.
     centered : bool
         Whether members are centred.
     """
 
-    def __init__(
-        self,
-        values: cp.ndarray,
-        n_clusters: int,
-        wanted: slice,
-        *,
-        weighted: bool,
-        centered: bool,
-    ) -> None:
-        self.sorting = Sorting(len(values), n_clusters, wanted, weighted=weighted)
-        self.products = products = Products(values, self.sorting.members)
-        self.centered = centered
+    def __init__(self, products: Products, guess: np.ndarray, *, centered: bool) -> None:
         k, size = products.n_clusters, products.size
         self.last = min(ROOM, 2 * (-(-size // 2) + 1))
         self.room = self.last + 2
         self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
         # sums of the members, and the Ritz vectors: those to start from, in the end
-        self.ends, self.guess = cp.empty((3, k, size)), cp.empty((k, size))
-        self.known = cp.empty(k, np.int32)
+        self.ends = cp.empty((3, k, size))
+        self.known = cp.zeros(k, np.int32)
         # coupling and columns of the matrix lie together, so that one transfer brings both
         self.report = cp.empty(3 * k + self.room * k * self.room)
-        step = [
+        self.products = products
+        extend = partial(self._extension, centered=centered)
+        self._first = extend(self.ends[0], cp.asarray(guess))
+        self._again = extend(self.ends[1], self.ends[2])
+        self._step = [
             *products.ready(self.bases, self.room * size, self.known, self.pairs, sums=False),
-            self._extension(self.ends[1], self.ends[2], begin=False),
+            self._again,
         ]
-        begin = [
-            *self.sorting.launches,
-            *products.ready(self.pairs, 2 * size, None, self.ends, sums=True),
-            self._extension(self.ends[0], self.guess, begin=True),
-        ]
-        again = [self._extension(self.ends[1], self.ends[2], begin=True)]
-        checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
-        stops = [*(check for check in checks if 2 * check < self.last), self.last // 2]
-        # between two looks at the Ritz values, or before the first
-        self.rounds = {
-            2 * stop: Launches(step * (stop - before)) for before, stop in pairwise(stops)
-        }
-        self.first, self.again = (Launches([*one, *stops[0] * step]) for one in (begin, again))
-        self.stops = [2 * stop for stop in stops]
+        products.apply(self.pairs, 2 * size, self.ends, sums=True)
 
     def _extension(
-        self, first: cp.ndarray, second: cp.ndarray, *, begin: bool
+        self, first: cp.ndarray, second: cp.ndarray, *, centered: bool
     ) -> Callable[[], None]:
-        """The launch of `extend`; to begin, from some vectors."""
+        """The launch of `extend`, which starts from some vectors where a basis has none."""
         k = self.products.n_clusters
         shared = 16 * (self.room + self.products.size)
         held = shared <= SHARED
@@ -214,11 +254,10 @@ class LeadingVectors:
             second=second,
             bases=self.bases,
             known=self.known,
-            begin=begin,
             room=self.room,
             n_channels=self.products.n_channels,
             length=self.products.length,
-            centered=self.centered,
+            centered=centered,
             held=held,
             active=self.products.active,
             matrix=self.report[3 * k :],
@@ -226,76 +265,29 @@ class LeadingVectors:
             shared_mem=shared if held else 16 * self.room,
         )
 
-    def find(
-        self,
-        labels: cp.ndarray,
-        shifts: cp.ndarray,
-        weights: np.ndarray | None,
-        previous: np.ndarray | None,
-        counted: tuple[np.ndarray, np.ndarray],
-        cancel: np.ndarray,
-    ) -> Leading:
-        """Find the leading eigenvectors of all clusters at once, from their aligned members.
+    def start(self) -> None:
+        """Begin with the sums of the members and a guess; later with the Ritz vectors."""
+        self._first()
+        self._first = self._restart
 
-        Parameters
-        ----------
-        labels, shifts : cupy.ndarray of shape (n_series,), int32
-            Cluster of each series, and how far it moves to the right.
-        weights : ndarray or None
-            How often each counts.
-        previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
-            Centres to start from.
-        counted : tuple of two ndarray of shape (n_clusters,)
-            Members of each cluster, and the sum of their squared norms.
-        cancel : ndarray
-            Turns 1 on an interrupt.
-        """
-        counts, squares = counted
-        k, size = self.guess.shape
-        found = Leading(
-            counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
-        )
-        found.errors[squares == 0] = 0.0
-        waiting = squares > 0
-        if not waiting.any():
-            return found
-        guess = np.broadcast_to(generic_vector(size), (k, size))
-        if previous is not None:
-            before = previous.reshape(k, size)
-            guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
-        self.guess.set(np.ascontiguousarray(guess))
-        self.sorting.take(labels, shifts, weights)
-        begin = self.first
-        for _ in range(RESTARTS):
-            begin()
-            for known in self.stops:
-                if known != self.stops[0]:
-                    self.rounds[known]()
-                if cancel[0]:
-                    return found
-                mixes, done = _ritz(*self._projected(known), squares, waiting, found)
-                self._combine(mixes)
-                if done.any():
-                    totals, vectors = bring(self.ends[:2])
-                    totals = center_space(totals, self.products.n_channels, self.centered)
-                    found.totals[done], found.vectors[done] = totals[done], vectors[done]
-                waiting &= ~done
-                if not waiting.any():
-                    return found
-                if done.any():
-                    self.products.active.set(waiting.astype(np.uint8))
-            begin = self.again
-        return found
+    def _restart(self) -> None:
+        self.known.fill(0)
+        self._again()
 
-    def _projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
+    def extend(self) -> None:
+        """Add what the products with the last two vectors have outside of the bases."""
+        for launch in self._step:
+            launch()
+
+    def projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
         """Bring S in the bases, of `known` vectors, and the coupling; see `_ritz`."""
         k = self.products.n_clusters
         report = bring(self.report[: 3 * k + known * k * self.room])
         columns = report[3 * k :].reshape(known, k, self.room)[:, :, :known]
         return columns.transpose(1, 2, 0), report[: 3 * k].reshape(k, 3)
 
-    def _combine(self, mixes: np.ndarray) -> None:
-        """Mix two vectors of each cluster: the first may be the answer, both begin a restart."""
+    def combine(self, mixes: np.ndarray) -> None:
+        """Mix two vectors of each cluster, which `answer` brings and a restart begins with."""
         k, _, known = mixes.shape
         size = self.products.size
         load_kernel("kshape/centers.cu", "combine")(
@@ -308,6 +300,11 @@ class LeadingVectors:
             size=size,
             out=self.ends[1:],
         )
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bring the sums of the members, and the first of the mixed vectors."""
+        totals, vectors = bring(self.ends[:2])
+        return totals, vectors
 
 
 def _ritz(
@@ -445,6 +442,6 @@ def dense_bytes(size: int) -> int:
 
 
 def krylov_bytes(n_series: int, n_clusters: int, size: int) -> int:
-    """Bytes that `LeadingVectors` takes beside the series: bases, pairs, sums of chunks."""
+    """Bytes that `leading_vectors` takes beside the series: bases, pairs, sums of chunks."""
     chunks = -(-n_series // chunk_rows(n_series)) + n_clusters
     return 8 * size * (n_clusters * (min(ROOM, size + 4) + 8) + 2 * chunks) + 40 * n_series

@@ -94,24 +94,16 @@ __device__ __forceinline__ int take_labels(
     return size;
 }
 
-// count: counts[label][block], how many of the block's series have the label; labels and shifts are
-// copied to where the next steps find them.
-// One block: SORTED_SERIES series, 256 threads. One warp: every eighth label. Shared memory: labels.
+// count: counts[label][block], how many of the block's series have the label.
+// One block: SORTED_SERIES series, 256 threads. Shared memory: their labels.
 extern "C" __global__ void count(
-    const int* __restrict__ labels, const int* __restrict__ shifts, long long n_series, int n_clusters,
-    int* __restrict__ counts, int* __restrict__ kept_labels, int* __restrict__ kept_shifts) {
+    const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
     __shared__ int mine[SORTED_SERIES];
-    const int size = take_labels(labels, n_series, mine), lane = threadIdx.x % 32;
-    const long long first = (long long)blockIdx.x * SORTED_SERIES;
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        kept_labels[first + i] = mine[i];
-        kept_shifts[first + i] = shifts[first + i];
-    }
-    for (int label = threadIdx.x / 32; label < n_clusters; label += blockDim.x / 32) {
+    const int size = take_labels(labels, n_series, mine);
+    for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
         int found = 0;
-        for (int i = lane; i < size; i += 32) found += mine[i] == label;
-        found = warp_sum(found);
-        if (lane == 0) counts[(long long)label * gridDim.x + blockIdx.x] = found;
+        for (int i = 0; i < size; ++i) found += mine[i] == label;
+        counts[(long long)label * gridDim.x + blockIdx.x] = found;
     }
 }
 

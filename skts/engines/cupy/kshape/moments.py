@@ -22,7 +22,7 @@ SIDE = 4
 
 
 def leading_vectors(values: cp.ndarray, members: Members, *, centered: bool) -> Leading:
-    """Find the leading eigenvectors of all clusters, as `LeadingVectors` does.
+    """Find the leading eigenvectors of all clusters, as `centers.leading_vectors` does.
 
     Errors are NaN where they are too large for want of precision in S.
 

@@ -227,33 +227,26 @@ class SBDTiles:
         self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray
     ) -> tuple[Any, Leading | None]:
         """Series on the device and leading eigenvectors; None for both where members stream."""
-        import cupy
-
         from . import centers, members, moments
 
-        shapes = reduction.series
+        shapes, n_clusters = reduction.series, tile.shape[0]
         size = shapes.n_channels * shapes.n_timepoints
-        resident = self._resident_bytes(reduction, tile.shape[0])
+        resident = self._resident_bytes(reduction, n_clusters)
         if resident is None:
             return None, None
         values = self._sbd_series(shapes, 0, len(shapes)).values
+        # memory beside the series is not counted as prepared: prepared data make room
+        self.prepared.make_room(resident[1])
         labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
-        n_clusters, weights, centered = reduction.n_clusters, reduction.weights, reduction.centered
+        found = members.sort(labels, shifts, reduction.weights, reduction.n_clusters, tile.rows)
         if size <= MOMENT_POINTS:
-            # memory beside the series is not counted as prepared: prepared data make room
-            self.prepared.make_room(resident[1])
-            found = members.sort(labels, shifts, weights, n_clusters, tile.rows)
-            return values, moments.leading_vectors(values, found, centered=centered)
-
-        def build() -> tuple[centers.LeadingVectors, int]:
-            made = centers.LeadingVectors(
-                values, n_clusters, tile.rows, weighted=weights is not None, centered=centered
-            )
-            return made, resident[1]
-
-        device = cupy.cuda.Device().id
-        key = "centres", device, n_clusters, tile.row, tile.row_stop, weights is not None, centered
+            return values, moments.leading_vectors(values, found, centered=reduction.centered)
         previous = None if reduction.previous is None else reduction.previous[tile.rows]
-        counted = reduction.counts[tile.rows], reduction.squares[tile.rows]
-        iteration = self.prepared.get(shapes.values, key, build, resident[1])
-        return values, iteration.find(labels, shifts, weights, previous, counted, cancel)
+        return values, centers.leading_vectors(
+            values,
+            found,
+            previous,
+            (reduction.counts[tile.rows], reduction.squares[tile.rows]),
+            cancel,
+            centered=reduction.centered,
+        )
