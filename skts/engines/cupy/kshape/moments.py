@@ -15,7 +15,7 @@ from ..transfers import bring
 from .centers import DENSE_RESIDUAL, Leading
 from .members import Members, chunk_rows
 
-__all__ = ["leading_vectors", "moment_bytes", "sum_products"]
+__all__ = ["leading_vectors", "moment_bytes"]
 
 #: Points along a side of the squares of pairs that a thread has.
 SIDE = 4
@@ -37,43 +37,7 @@ def leading_vectors(values: cp.ndarray, members: Members, *, centered: bool) -> 
     """
     n_series, n_channels, length = values.shape
     size, k = n_channels * length, members.starts.size - 1
-    sums = sum_products(values, members)
-    packed, starts = bring(sums), bring(members.starts)
-    rows, columns, places = _places(size)
-    S = np.zeros((k, size, size))
-    S[:, rows, columns] = S[:, columns, rows] = packed[:, places]
-    squares = np.trace(S, axis1=1, axis2=2)
-    for _ in range(2):
-        S = center_space(S.reshape(-1, size), n_channels, centered).reshape(S.shape)
-        S = S.transpose(0, 2, 1)
-    found = Leading(
-        np.diff(starts),
-        center_space(packed[:, -size:], n_channels, centered),
-        np.zeros(k),
-        np.zeros((k, size)),
-        np.zeros(k),
-    )
-    # see "centres" in docs/developer/numerics.rst
-    chunk = chunk_rows(n_series)
-    additions = chunk + n_series // (chunk * PARTIAL_LANES) + 2 * PARTIAL_LANES + 4 * size
-    for cluster in np.flatnonzero(squares > 0).tolist():
-        matrix, square = S[cluster], float(squares[cluster])
-        best = [max(0, size - 2), size - 1]
-        ritz, vectors = eigh(matrix, subset_by_index=best, check_finite=False)
-        first, second = float(ritz[-1]), float(ritz[0]) if size > 1 else 0.0
-        residual = DENSE_RESIDUAL * first + additions * FLOAT64_UNIT * square
-        error = center_error((first, second), (residual, residual), square)
-        possible = center_error((first, second), (0.0, 0.0), square)
-        found.errors[cluster] = np.nan if possible <= LARGEST_ERROR < error else error
-        found.values[cluster], found.vectors[cluster] = first, vectors[:, -1]
-    return found
-
-
-def sum_products(values: cp.ndarray, members: Members) -> cp.ndarray:
-    """Sums of the products of pairs of points of members, packed, and sums of the members."""
-    n_series, n_channels, length = values.shape
-    k = members.starts.size - 1
-    chunk, width = chunk_rows(n_series), _width(n_channels * length)
+    chunk, width = chunk_rows(n_series), _width(size)
     n_chunks = -(-n_series // chunk) + k
     partial, sums = cp.empty((n_chunks, width)), cp.empty((k, width))
     load_kernel("kshape/centers.cu", "moments")(
@@ -102,7 +66,34 @@ def sum_products(values: cp.ndarray, members: Members) -> cp.ndarray:
         stride=width,
         out=sums,
     )
-    return sums
+    packed, starts = bring(sums), bring(members.starts)
+    rows, columns, places = _places(size)
+    S = np.zeros((k, size, size))
+    S[:, rows, columns] = S[:, columns, rows] = packed[:, places]
+    squares = np.trace(S, axis1=1, axis2=2)
+    for _ in range(2):
+        S = center_space(S.reshape(-1, size), n_channels, centered).reshape(S.shape)
+        S = S.transpose(0, 2, 1)
+    found = Leading(
+        np.diff(starts),
+        center_space(packed[:, -size:], n_channels, centered),
+        np.zeros(k),
+        np.zeros((k, size)),
+        np.zeros(k),
+    )
+    # each of so many additions has a rounding: see "centres" in docs/developer/numerics.rst
+    additions = chunk + n_series // (chunk * PARTIAL_LANES) + 2 * PARTIAL_LANES + 4 * size
+    for cluster in np.flatnonzero(squares > 0).tolist():
+        matrix, square = S[cluster], float(squares[cluster])
+        best = [max(0, size - 2), size - 1]
+        ritz, vectors = eigh(matrix, subset_by_index=best, check_finite=False)
+        first, second = float(ritz[-1]), float(ritz[0]) if size > 1 else 0.0
+        residual = DENSE_RESIDUAL * first + additions * FLOAT64_UNIT * square
+        error = center_error((first, second), (residual, residual), square)
+        possible = center_error((first, second), (0.0, 0.0), square)
+        found.errors[cluster] = np.nan if possible <= LARGEST_ERROR < error else error
+        found.values[cluster], found.vectors[cluster] = first, vectors[:, -1]
+    return found
 
 
 def moment_bytes(n_series: int, n_clusters: int, size: int) -> int:
