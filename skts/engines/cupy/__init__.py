@@ -5,9 +5,7 @@ The methods that compute tiles stand beside their kernels, a mixin for each fami
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,9 +44,6 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: Seconds until a device has the data and the results are back, and elementary steps a second: with
 #: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
-#: Seconds for which the memory that others leave on a device is taken for what it was: the driver
-#: takes as long to tell as several launches.
-MEMORY_HOLDS = 0.05
 #: Seconds of paths that others wait for, at least: some launches, and the way to the host.
 PATH_SECONDS = 1e-3
 #: Steps for which one more device is used: some tenths of a second of a large one.
@@ -102,7 +97,6 @@ class CupyEngine(
         self._alone = 0
         self._freed = threading.Condition()
         self._streams: dict[int, Any] = {}
-        self._memory: dict[int, tuple[float, int]] = {}  # when it was asked, and what CuPy may have
 
     def available(self) -> str | None:
         """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
@@ -219,19 +213,9 @@ class CupyEngine(
         free = []
         for device in self._devices():
             with cupy.cuda.Device(device):
-                free.append(self._free_memory(device))
+                pool = cupy.get_default_memory_pool().free_bytes()
+                free.append(cupy.cuda.runtime.memGetInfo()[0] + pool)
         return (len(free) * min(free) + self.prepared.size()) * 3 // 4
-
-    def _free_memory(self, device: int) -> int:
-        """Bytes free on the current device, or in CuPy's pool; the driver is asked now and then."""
-        import cupy
-
-        pool, now = cupy.get_default_memory_pool(), time.monotonic()
-        asked, others = self._memory.get(device, (-math.inf, 0))
-        if now - asked > MEMORY_HOLDS:
-            others = cupy.cuda.runtime.memGetInfo()[0] + pool.total_bytes()
-            self._memory[device] = now, others
-        return others - int(pool.used_bytes())
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile on a device that is free."""

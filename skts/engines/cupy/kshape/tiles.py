@@ -43,13 +43,12 @@ class SBDTiles:
 
     def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape: series, spectra of pairs and centres."""
-        from .sbd import FFT_BATCH, is_short, transform_length
+        from .sbd import FFT_BATCH, transform_length
 
         shapes = reduction.series
+        n = transform_length(shapes.n_timepoints)
         size = shapes.n_channels * shapes.n_timepoints
-        spectrum = 0
-        if not is_short(shapes):
-            spectrum = 16 * shapes.n_channels * transform_length(shapes.n_timepoints)
+        spectrum = 16 * shapes.n_channels * n
         # every device keeps its own series
         series = self.workers(None) * rows * (8 * size + spectrum // 2 + 16)
         centers = cols * (8 * size + spectrum)
