@@ -22,11 +22,16 @@ def aligned(work, cluster):
     return (rows * weights[:, None, None]).reshape(members.size, -1)
 
 
-def some_clusters(rng, n_timepoints, n_channels, centered, weighted):
-    """Six clusters of noisy members, one of them empty, and their members on the device."""
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_timepoints", "n_channels", "centered"),
+    [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
+)
+def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
+    """Of any number of members, and beside clusters without any."""
     import cupy
 
-    from skts.engines.cupy.kshape import members
+    from skts.engines.cupy.kshape import centers, members
 
     sizes = np.array([5, 0, 17, 2, 34, 1])
     labels = rng.permutation(np.repeat(np.arange(6), sizes)).astype(np.int32)
@@ -39,22 +44,20 @@ def some_clusters(rng, n_timepoints, n_channels, centered, weighted):
     sorted_members = members.sort(
         cupy.asarray(labels), cupy.asarray(shifts), work.weights, 6, slice(0, 6)
     )
-    return work, cupy.asarray(values), sorted_members
-
-
-def check_clusters(work, found):
-    """Compare with singular vectors of the members; what an error says holds."""
-    np.testing.assert_array_equal(found.counts, work.counts)
+    found = centers.leading_vectors(
+        cupy.asarray(values),
+        sorted_members,
+        None,
+        (work.counts, work.squares),
+        np.zeros(1, np.uint8),
+        centered=centered,
+    )
     assert found.errors[1] == 0
     assert found.values[1] == 0
     assert not found.vectors[1].any()
     assert not found.totals[1].any()
-    for cluster in np.flatnonzero(work.counts):
+    for cluster in np.flatnonzero(sizes):
         rows = aligned(work, cluster)
-        if not rows.any():
-            # moved by more than their length
-            assert not found.vectors[cluster].any()
-            continue
         _, singular, vectors = np.linalg.svd(rows, full_matrices=False)
         assert np.isfinite(found.errors[cluster]), cluster
         np.testing.assert_allclose(found.totals[cluster], rows.sum(axis=0), atol=1e-12)
@@ -62,45 +65,6 @@ def check_clusters(work, found):
         vector = found.vectors[cluster]
         off = min(np.linalg.norm(vector - vectors[0]), np.linalg.norm(vector + vectors[0]))
         assert off <= found.errors[cluster] + 1e-13 < 1e-8
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("n_timepoints", "n_channels", "centered"),
-    [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
-)
-def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
-    """Of any number of members, and beside clusters without any."""
-    from skts.engines.cupy.kshape import centers
-
-    work, values, members = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
-    counted = work.counts, work.squares
-    cancel = np.zeros(1, np.uint8)
-    found = centers.leading_vectors(values, members, None, counted, cancel, centered=centered)
-    check_clusters(work, found)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("n_timepoints", "n_channels", "centered"),
-    [(60, 1, True), (19, 3, True), (5, 1, False), (2, 1, False), (1, 1, False)],
-)
-def test_short_members_are_summed_up(rng, n_timepoints, n_channels, centered, weighted):
-    """Sums of the products of their points give the same clusters."""
-    from skts.engines.cupy.kshape import moments
-
-    work, values, members = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
-    check_clusters(work, moments.leading_vectors(values, members, centered=centered))
-
-
-def test_sums_that_are_not_precise_enough_are_told(rng, monkeypatch):
-    """Where the eigenvalues lie so close that roundings of the sums could matter."""
-    from skts.engines.cupy.kshape import moments
-
-    work, values, members = some_clusters(rng, 30, 1, True, False)
-    monkeypatch.setattr(moments, "FLOAT64_UNIT", 1e-11)
-    found = moments.leading_vectors(values, members, centered=True)
-    assert np.isnan(found.errors[work.counts > 2]).all()
 
 
 def test_a_mix_of_what_a_basis_holds_is_that_of_each_cluster(rng):
