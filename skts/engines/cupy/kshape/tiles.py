@@ -82,21 +82,17 @@ class SBDTiles:
         from ..transfers import send
         from . import sbd
 
-        shapes, rows = reduction.series, (tile.row, tile.row_stop)
+        series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
         chosen = reduction.centers.take(tile.cols)
         values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
         centers = sbd.DeviceShapes(values, norms)
-        if sbd.is_short(shapes):
-            series = self._sbd_series(shapes, *rows)
-            return *sbd.short_distances(series, centers, doubts), doubts
-        spectra, series_norms = self._sbd_spectra(shapes, *rows)
         found = sbd.distances(
-            spectra,
+            series,
             series_norms,
             sbd.spectra(centers, paired=False),
             norms,
             doubts,
-            shapes.n_timepoints,
+            reduction.series.n_timepoints,
         )
         return *found, doubts
 
