@@ -12,7 +12,6 @@ import numpy as np
 from ..core import compiling
 
 __all__ = [
-    "LARGE",
     "Near",
     "as_in",
     "bring",

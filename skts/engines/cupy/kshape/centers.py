@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import cupy as cp
 import numpy as np
 
-from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, STEP_THREADS
+from ...core.constants import PARTIAL_LANES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
 from ..loading import blocks_for, load_kernel
-from ..transfers import bring
 from .members import Members, chunk_rows
 from .programs import choose_gram
 
 __all__ = [
-    "DENSE_RESIDUAL",
-    "Leading",
     "Products",
     "choose_gram",
     "dense_bytes",
@@ -34,14 +29,9 @@ ROOM = 64
 RESTARTS = 4
 #: Steps after which Ritz values are looked at, whatever the values: when a cluster is done must not
 #: depend on the others. A step over few series costs less than a look.
-CHECKS = (5, 7, 9, 12, 15, 20, 25)
+CHECKS = (6, 8, 10, 13, 16, 20, 25)
 CHECKS_OF_MANY = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29)
 MANY = 2**25
-#: Shared memory of a block that holds two vectors, at most; longer ones stay in memory.
-SHARED = 46 * 1024
-#: Residual of eigenvectors from S itself, relative to the eigenvalue.
-#: see "centres" in docs/developer/numerics.rst
-DENSE_RESIDUAL = 64 * FLOAT64_UNIT
 #: Members whose outer products one multiplication adds up.
 DENSE_ROWS = 4096
 
@@ -64,52 +54,35 @@ class Products:
 
     def apply(self, vectors: cp.ndarray, stride: int, out: cp.ndarray, *, sums: bool) -> None:
         """Write S times the vectors, or the sum of the members, to out[cluster]."""
-        for launch in self.ready(vectors, stride, None, out, sums=sums):
-            launch()
-
-    def ready(
-        self,
-        vectors: cp.ndarray,
-        stride: int,
-        known: cp.ndarray | None,
-        out: cp.ndarray,
-        *,
-        sums: bool,
-    ) -> list[Callable[[], None]]:
-        """Return the launches of `apply`; with `known` for the last two vectors of bases."""
+        load_kernel(self.kernel.file, self.kernel.names[sums])(
+            self.blocks,
+            self.kernel.threads,
+            values=self.values,
+            weights=self.members.weights,
+            shifts=self.members.shifts,
+            order=self.members.order,
+            starts=self.members.starts,
+            chunk_starts=self.chunk_starts,
+            active=self.active,
+            n_clusters=self.n_clusters,
+            chunk=self.chunk,
+            n_channels=self.n_channels,
+            length=self.length,
+            vectors=vectors,
+            stride=stride,
+            partial=self.partial,
+        )
         count = self.size * (1 if sums else 2)
-        return [
-            load_kernel(self.kernel.file, self.kernel.names[sums]).ready(
-                self.blocks,
-                self.kernel.threads,
-                values=self.values,
-                weights=self.members.weights,
-                shifts=self.members.shifts,
-                order=self.members.order,
-                starts=self.members.starts,
-                chunk_starts=self.chunk_starts,
-                active=self.active,
-                n_clusters=self.n_clusters,
-                chunk=self.chunk,
-                n_channels=self.n_channels,
-                length=self.length,
-                vectors=vectors,
-                stride=stride,
-                known=known,
-                partial=self.partial,
-            ),
-            load_kernel("kshape/centers.cu", "collect").ready(
-                (blocks_for(count, 32), self.n_clusters),
-                (32, PARTIAL_LANES),
-                partial=self.partial,
-                chunk_starts=self.chunk_starts,
-                active=self.active,
-                count=count,
-                width=2 * self.size,
-                stride=count,
-                out=out,
-            ),
-        ]
+        load_kernel("kshape/centers.cu", "collect")(
+            (blocks_for(count, 32), self.n_clusters),
+            (32, PARTIAL_LANES),
+            partial=self.partial,
+            chunk_starts=self.chunk_starts,
+            active=self.active,
+            count=count,
+            width=2 * self.size,
+            out=out,
+        )
 
 
 class Leading(NamedTuple):
@@ -117,8 +90,6 @@ class Leading(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray of shape (n_clusters,)
-        Number of members of each cluster.
     totals : ndarray of shape (n_clusters, size)
         Sum of the members of each cluster, centred.
     values : ndarray of shape (n_clusters,)
@@ -130,7 +101,6 @@ class Leading(NamedTuple):
         tell, NaN where the iteration did not settle.
     """
 
-    counts: np.ndarray
     totals: np.ndarray
     values: np.ndarray
     vectors: np.ndarray
@@ -141,7 +111,7 @@ def leading_vectors(
     values: cp.ndarray,
     members: Members,
     previous: np.ndarray | None,
-    counted: tuple[np.ndarray, np.ndarray],
+    squares: np.ndarray,
     cancel: np.ndarray,
     *,
     centered: bool,
@@ -159,8 +129,8 @@ def leading_vectors(
         Series by cluster.
     previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
         Centres to start from.
-    counted : tuple of two ndarray of shape (n_clusters,)
-        Members of each cluster, and the sum of their squared norms.
+    squares : ndarray of shape (n_clusters,)
+        Sum of the squared norms of the members of each cluster.
     cancel : ndarray
         Turns 1 on an interrupt.
     centered : bool
@@ -168,143 +138,87 @@ def leading_vectors(
     """
     products = Products(values, members)
     size, k = products.size, products.n_clusters
-    counts, squares = counted
-    found = Leading(
-        counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
-    )
+    last = min(ROOM, 2 * (-(-size // 2) + 1))
+    room = last + 2
+    guess = np.broadcast_to(generic_vector(size), (k, size))
+    if previous is not None:
+        before = previous.reshape(k, size)
+        guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
+    pairs = cp.empty((k, 2, size))
+    products.apply(pairs, 2 * size, pairs, sums=True)
+    sums = pairs.get()
+    sums[:, 1] = guess
+    totals = center_space(sums[:, 0], products.n_channels, centered)
+    pairs.set(sums)
+    bases = cp.empty((k, room, size))
+    matrix, coupling = cp.zeros((k, room, room)), cp.zeros((k, 3))
+    found = Leading(totals, np.zeros(k), np.zeros((k, size)), np.full(k, np.nan))
     found.errors[squares == 0] = 0.0
     waiting = squares > 0
     if not waiting.any():
         return found
     if not waiting.all():
         products.active.set(waiting.astype(np.uint8))
-    guess = np.broadcast_to(generic_vector(size), (k, size))
-    if previous is not None:
-        before = previous.reshape(k, size)
-        guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
-    basis = Bases(products, np.ascontiguousarray(guess), centered=centered)
     checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
     for _ in range(RESTARTS):
-        basis.start()
-        for known in range(2, basis.last + 1, 2):
-            basis.extend()
-            if known < basis.last and known // 2 not in checks:
+        _extend(products, pairs, bases, 0, matrix, coupling, centered=centered)
+        for known in range(2, last + 1, 2):
+            products.apply(bases[:, known - 2 :], room * size, pairs, sums=False)
+            _extend(products, pairs, bases, known, matrix, coupling, centered=centered)
+            if known < last and known // 2 not in checks:
                 continue
             if cancel[0]:
                 return found
-            mixes, done = _ritz(*basis.projected(known), squares, waiting, found)
-            basis.combine(mixes)
+            mixes, done = _ritz(
+                matrix[:, :known, :known].get(), coupling.get(), squares, waiting, found, room
+            )
+            load_kernel("kshape/centers.cu", "combine")(
+                (blocks_for(size, 128), k),
+                128,
+                bases=bases,
+                mixes=cp.asarray(mixes),
+                known=known,
+                room=room,
+                size=size,
+                out=pairs,
+            )
             if done.any():
-                totals, vectors = basis.answer()
-                found.totals[done] = center_space(totals[done], products.n_channels, centered)
-                found.vectors[done] = vectors[done]
+                vectors = pairs.get()
+                found.vectors[done] = vectors[done, 0]
             waiting &= ~done
             if not waiting.any():
                 return found
-            if done.any():
-                products.active.set(waiting.astype(np.uint8))
+            products.active.set(waiting.astype(np.uint8))
     return found
 
 
-class Bases:
-    """Orthonormal bases, one a cluster, that the iteration extends by two vectors in each step.
-
-    Parameters
-    ----------
-    products : Products
-        The members.
-    guess : ndarray of shape (n_clusters, size)
-        Vectors to start from, beside the sums of the members.
-    centered : bool
-        Whether members are centred.
-    """
-
-    def __init__(self, products: Products, guess: np.ndarray, *, centered: bool) -> None:
-        k, size = products.n_clusters, products.size
-        self.last = min(ROOM, 2 * (-(-size // 2) + 1))
-        self.room = self.last + 2
-        self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
-        # sums of the members, and the Ritz vectors: those to start from, in the end
-        self.ends = cp.empty((3, k, size))
-        self.known = cp.zeros(k, np.int32)
-        # coupling and columns of the matrix lie together, so that one transfer brings both
-        self.report = cp.empty(3 * k + self.room * k * self.room)
-        self.products = products
-        extend = partial(self._extension, centered=centered)
-        self._first = extend(self.ends[0], cp.asarray(guess))
-        self._again = extend(self.ends[1], self.ends[2])
-        self._step = [
-            *products.ready(self.bases, self.room * size, self.known, self.pairs, sums=False),
-            self._again,
-        ]
-        products.apply(self.pairs, 2 * size, self.ends, sums=True)
-
-    def _extension(
-        self, first: cp.ndarray, second: cp.ndarray, *, centered: bool
-    ) -> Callable[[], None]:
-        """The launch of `extend`, which starts from some vectors where a basis has none."""
-        k = self.products.n_clusters
-        shared = 16 * (self.room + self.products.size)
-        held = shared <= SHARED
-        return load_kernel("kshape/centers.cu", "extend").ready(
-            k,
-            STEP_THREADS,
-            pairs=self.pairs,
-            first=first,
-            second=second,
-            bases=self.bases,
-            known=self.known,
-            room=self.room,
-            n_channels=self.products.n_channels,
-            length=self.products.length,
-            centered=centered,
-            held=held,
-            active=self.products.active,
-            matrix=self.report[3 * k :],
-            coupling=self.report,
-            shared_mem=shared if held else 16 * self.room,
-        )
-
-    def start(self) -> None:
-        """Begin with the sums of the members and a guess; later with the Ritz vectors."""
-        self._first()
-        self._first = self._restart
-
-    def _restart(self) -> None:
-        self.known.fill(0)
-        self._again()
-
-    def extend(self) -> None:
-        """Add what the products with the last two vectors have outside of the bases."""
-        for launch in self._step:
-            launch()
-
-    def projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
-        """Bring S in the bases, of `known` vectors, and the coupling; see `_ritz`."""
-        k = self.products.n_clusters
-        report = bring(self.report[: 3 * k + known * k * self.room])
-        columns = report[3 * k :].reshape(known, k, self.room)[:, :, :known]
-        return columns.transpose(1, 2, 0), report[: 3 * k].reshape(k, 3)
-
-    def combine(self, mixes: np.ndarray) -> None:
-        """Mix two vectors of each cluster, which `answer` brings and a restart begins with."""
-        k, _, known = mixes.shape
-        size = self.products.size
-        load_kernel("kshape/centers.cu", "combine")(
-            (blocks_for(size, 128), k),
-            128,
-            bases=self.bases,
-            mixes=cp.asarray(mixes),
-            known=known,
-            room=self.room,
-            size=size,
-            out=self.ends[1:],
-        )
-
-    def answer(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bring the sums of the members, and the first of the mixed vectors."""
-        totals, vectors = bring(self.ends[:2])
-        return totals, vectors
+def _extend(
+    products: Products,
+    pairs: cp.ndarray,
+    bases: cp.ndarray,
+    known: int,
+    matrix: cp.ndarray,
+    coupling: cp.ndarray,
+    *,
+    centered: bool,
+) -> None:
+    """Make the pairs the next vectors of the bases, which have `known` so far."""
+    room = bases.shape[1]
+    load_kernel("kshape/centers.cu", "extend")(
+        products.n_clusters,
+        STEP_THREADS,
+        pairs=pairs,
+        bases=bases,
+        known=known,
+        room=room,
+        n_channels=products.n_channels,
+        length=products.length,
+        centered=centered,
+        active=products.active,
+        matrix=matrix,
+        coupling=coupling,
+        shared_mem=16 * room,
+    )
 
 
 def _ritz(
@@ -313,6 +227,7 @@ def _ritz(
     squares: np.ndarray,
     waiting: np.ndarray,
     leading: Leading,
+    room: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Look at the Ritz values of the clusters that wait.
 
@@ -328,16 +243,18 @@ def _ritz(
         Clusters to look at.
     leading : Leading
         Gets eigenvalues and errors of those that are done.
+    room : int
+        Vectors that a basis has room for.
 
     Returns
     -------
-    mixes : ndarray of shape (n_clusters, 2, known)
+    mixes : ndarray of shape (n_clusters, 2, room)
         How the two best Ritz vectors are mixed from the basis.
     done : ndarray of bool
         Where the vector is as good as it needs to be, or as it can be.
     """
     k, known, _ = matrix.shape
-    mixes = np.zeros((k, 2, known))
+    mixes = np.zeros((k, 2, room))
     done = np.zeros(k, bool)
     clusters = np.flatnonzero(waiting)
     if clusters.size == 0:
@@ -347,7 +264,7 @@ def _ritz(
     for cluster, ritz, rows in zip(
         clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
     ):
-        mixes[cluster] = rows[:2]
+        mixes[cluster, :, :known] = rows[:2]
         a, b, c = coupling[cluster]
         first, second = (
             float(np.hypot(a * row[-2] + b * row[-1], c * row[-1])) for row in rows[:2]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.constants import SORTED_SERIES
 from ..loading import blocks_for, load_kernel
+from ..transfers import near
 
 __all__ = ["Members", "chunk_rows", "sort"]
 
@@ -55,9 +56,15 @@ def sort(
     """Sort series by label (counts of blocks, running sums, places), and describe some clusters."""
     n_series = labels.size
     blocks = blocks_for(n_series, SORTED_SERIES)
-    counts, ends = (cp.empty((n_clusters, blocks), dtype) for dtype in (np.int32, np.int64))
+    counts = cp.empty((n_clusters, blocks), np.int32)
     load_kernel("kshape/labels.cu", "count")(
         blocks, THREADS, labels=labels, n_series=n_series, n_clusters=n_clusters, counts=counts
+    )
+    (each,) = near(counts)
+    ends = cp.asarray(np.cumsum(each, dtype=np.int64))
+    order = cp.empty(n_series, np.int32)
+    load_kernel("kshape/labels.cu", "scatter")(
+        blocks, THREADS, labels=labels, n_series=n_series, counts=counts, ends=ends, order=order
     )
     n_wanted = wanted.stop - wanted.start
     starts = cp.empty(n_wanted + 1, np.int64)
@@ -65,27 +72,15 @@ def sort(
     active = cp.empty(n_wanted, np.uint8)
     load_kernel("kshape/labels.cu", "bounds")(
         1,
-        SORTED_SERIES,
-        counts=counts,
-        n_counts=counts.size,
+        THREADS,
+        ends=ends,
         blocks=blocks,
         first=wanted.start,
         n_clusters=n_wanted,
         chunk=chunk_rows(n_series),
-        ends=ends,
         starts=starts,
         chunk_starts=chunk_starts,
         active=active,
-    )
-    order = cp.empty(n_series, np.int32)
-    load_kernel("kshape/labels.cu", "scatter")(
-        blocks,
-        SORTED_SERIES,
-        labels=labels,
-        n_series=n_series,
-        counts=counts,
-        ends=ends,
-        order=order,
     )
     on_device = None if weights is None else cp.asarray(weights)
     return Members(order, starts, shifts, chunk_starts, active, on_device)

@@ -21,7 +21,7 @@ __all__ = [
 
 #: Kernels of ``labels.cu``, and those of ``centers.cu`` that have one instance.
 LABEL_KERNELS = ("longest", "nearest", "count", "scatter", "bounds")
-CENTER_KERNELS = ("collect", "extend", "combine", "moments", "align")
+CENTER_KERNELS = ("collect", "extend", "combine", "align")
 #: Additions and multiplications of a butterfly of each radix, a value.
 RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}
 RADICES |= {12: 9.0, 15: 11.2, 16: 9.0}
