@@ -21,7 +21,6 @@ __all__ = [
     "near",
     "read_number",
     "send",
-    "send_one",
     "to_host",
 ]
 
@@ -37,27 +36,16 @@ LARGE = 2**20
 ALIGNED = 16
 
 
-def send_one(array: np.ndarray) -> cp.ndarray:
-    """Send an array to the device: CuPy's `asarray` takes twice as long for a small one."""
-    there = cp.empty(array.shape, array.dtype)
-    there.set(array)
-    return there
-
-
 def send(*arrays: np.ndarray) -> list[cp.ndarray]:
     """Send arrays to the device in one transfer: many small ones take as long as one each."""
-    sizes = [-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays]
-    packed, places = np.zeros(sum(sizes), np.uint8), []
-    end = 0
-    for array, size in zip(arrays, sizes, strict=True):
-        places.append(slice(end, end + array.nbytes))
-        packed[places[-1]] = np.ascontiguousarray(array).view(np.uint8).ravel()
-        end += size
-    there = send_one(packed)
-    parts = [there[place].view(array.dtype) for place, array in zip(places, arrays, strict=True)]
+    begins = np.cumsum([0, *(-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays)]).tolist()
+    packed = np.zeros(begins[-1], np.uint8)
+    for begin, array in zip(begins, arrays, strict=False):
+        packed[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
+    there = cp.asarray(packed)
     return [
-        part if array.ndim == 1 else part.reshape(array.shape)
-        for part, array in zip(parts, arrays, strict=True)
+        there[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+        for begin, array in zip(begins, arrays, strict=False)
     ]
 
 
@@ -94,9 +82,8 @@ def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type)
     """Make an array on the device that is the same everywhere."""
     made = cp.empty(shape, dtype)
     if is_small(made.size):
-        made.set(np.full(shape, value, dtype))
-    else:
-        made.fill(value)
+        return cp.asarray(np.full(shape, value, dtype))
+    made.fill(value)
     return made
 
 

@@ -28,7 +28,6 @@ from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
-from ..transfers import filled, send_one
 from . import dtw
 from .cells import NO_PARAMETERS, cell_of, metric_of
 from .dtw import DeviceSeries
@@ -139,7 +138,7 @@ class WarpedRotation:
         if excluded is not None:
             inside = (excluded >= 0) & (excluded < self.shape[1])
             self.excluded[inside] = excluded[inside]
-        self.left_out = send_one(self.excluded)
+        self.left_out = cp.asarray(self.excluded)
         self.bound, self.scale, self.warping = bound, scale, warping
         self.cell = cell_of(warping)
         self.banded = warping.binds(max(most_points))
@@ -147,9 +146,9 @@ class WarpedRotation:
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
         # of each pair the least estimate of a single shift, and the least certified cost
-        self.upper = filled(self.shape, np.inf, np.float32)
-        self.costs = filled(self.shape, np.inf, np.float64)
-        self.seen = filled(self.shape, -1, np.int64)
+        self.upper = cp.full(self.shape, np.inf, np.float32)
+        self.costs = cp.full(self.shape, np.inf)
+        self.seen = cp.full(self.shape, -1, np.int64)
         self.left: list[tuple[cp.ndarray, cp.ndarray]] = []
         self.n_left = 0
         #: Whether distances at which neighbours are known have been lowered since `update`.
@@ -251,7 +250,7 @@ class WarpedRotation:
             n_out=count,
             out=out,
         )
-        return out[: int(count.get()[0])]
+        return out[: int(count[0])]
 
     def probes(self, items: cp.ndarray, estimates: cp.ndarray) -> cp.ndarray:
         """The shift in the middle of the most promising run of each pair."""
@@ -260,7 +259,7 @@ class WarpedRotation:
         _launch("promise", n_items, **runs, estimates=estimates, limits=self.limits)
         count, out = cp.zeros(1, np.int32), cp.empty((min(n_items, self.seen.size), 4), np.int32)
         _launch("probe", n_items, **runs, n_out=count, out=out)
-        return out[: int(count.get()[0])]
+        return out[: int(count[0])]
 
     def measure(
         self,
@@ -317,7 +316,7 @@ class WarpedRotation:
                 most = np.full(len(limits), np.inf)
             # see "cost limits" in docs/developer/numerics.rst
             most = (most * most if self.warping.squared else most) * LIMIT_MARGIN
-            self.limits = send_one(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
+            self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
     def certify(self) -> None:
         """Certify the costs of the single shifts that are left."""
@@ -365,7 +364,7 @@ class EuclideanRotation:
             # see "cost limits" in docs/developer/numerics.rst
             self.limits = limits * limits * (1 + 8 * FLOAT64_UNIT) + np.finfo(np.float64).tiny
         self.squared, self.cancel = squared, cancel
-        self.costs = filled(self.shape, np.inf, np.float64)
+        self.costs = cp.full(self.shape, np.inf)
 
     def search(self) -> cp.ndarray:
         """Return certified costs of all pairs that may be neighbours, infinity for others."""
@@ -416,7 +415,7 @@ class EuclideanRotation:
             if inside.size:
                 place = cp.asarray(inside), cp.asarray(excluded[inside])
                 lowest[place] = highest[place] = np.inf
-        limits = send_one(self.limits[row:stop])
+        limits = cp.asarray(self.limits[row:stop])
         if self.k <= n_cols:
             limits = cp.minimum(limits, cp.sort(highest, axis=1)[:, self.k - 1])
         # an excluded candidate is beyond any limit
@@ -425,7 +424,7 @@ class EuclideanRotation:
         rest = self.common(correlations, row_norms, col_norms)
         rest |= {"lowest": lowest, "limits": limits, "periods": self.periods, "n_out": count}
         _launch("shifts", threads, **rest, out=None)
-        found = cp.empty((int(count.get()[0]), 4), np.int32)
+        found = cp.empty((int(count[0]), 4), np.int32)
         if len(found):
             count[:] = 0
             _launch("shifts", threads, **rest, out=found)

@@ -99,10 +99,8 @@ class RotationTiles:
         """Periods of the candidates of a tile on the current device, kept while they live."""
         import cupy
 
-        from ..transfers import send_one
-
         def build() -> tuple[cupy.ndarray, int]:
-            made = send_one(periods(candidates.take(tile.cols)))
+            made = cupy.asarray(periods(candidates.take(tile.cols)))
             return made, made.nbytes
 
         key = "periods", cupy.cuda.Device().id, tile.col, tile.col_stop

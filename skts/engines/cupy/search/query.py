@@ -18,7 +18,6 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ..elastic import dtw
-from ..transfers import send_one
 from .programs import WarpKernel
 
 __all__ = ["Query", "prepare_query"]
@@ -105,7 +104,7 @@ class Query:
         def build() -> cp.ndarray:
             columns = np.full(kernel.width, np.inf, np.float32)
             columns[kernel.width - self.length :] = self.single[0]
-            return send_one(columns)
+            return cp.asarray(columns)
 
         return self.once(kernel, build)
 

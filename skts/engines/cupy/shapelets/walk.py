@@ -11,7 +11,7 @@ import numpy as np
 from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
-from ..transfers import is_small, send_one
+from ..transfers import is_small
 from .programs import columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
@@ -161,7 +161,7 @@ class Walk:
         constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)
         largest = zeros[: 3 * many * n]
         kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
-        sizes = send_one(np.array(lengths, np.int32))
+        sizes = cp.asarray(lengths, np.int32)
         channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
         windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
