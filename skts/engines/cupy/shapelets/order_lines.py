@@ -243,6 +243,7 @@ class Lines:
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
+        self._prune()
         bounds = self.list[: self._count()]
         if len(bounds) > FIRST_BATCH:
             bounds = self._distinct(bounds)
