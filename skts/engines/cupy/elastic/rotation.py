@@ -90,7 +90,7 @@ class WarpedRotation:
         Queries and candidates, each in float32 and in float64.
     most_points : tuple of int
         Points of the longest query, and of the longest candidate.
-    periods : ndarray or cupy.ndarray of shape (n_candidates,), int32
+    periods : ndarray of shape (n_candidates,), int32
         Shifts of each candidate from which on they repeat.
     n_neighbors : int
         Neighbours asked for.
@@ -118,7 +118,7 @@ class WarpedRotation:
         cols: tuple[DeviceSeries, DeviceSeries],
         *,
         most_points: tuple[int, int],
-        periods: np.ndarray | cp.ndarray,
+        periods: np.ndarray,
         n_neighbors: int,
         excluded: np.ndarray | None,
         limits: np.ndarray,
@@ -151,13 +151,11 @@ class WarpedRotation:
         self.seen = cp.full(self.shape, -1, np.int64)
         self.left: list[tuple[cp.ndarray, cp.ndarray]] = []
         self.n_left = 0
-        #: Whether distances at which neighbours are known have been lowered since `update`.
-        self.lowered = False
-        self.limit(limits)
 
     def search(self) -> cp.ndarray:
         """Return certified costs of all pairs that may be neighbours, infinity for others."""
         n_rows, n_cols = self.shape
+        self.update()
         root = self.measure(None, n_rows * n_cols, self.m).reshape(self.shape)
         inside = np.flatnonzero(self.excluded >= 0)
         if inside.size:
@@ -270,7 +268,6 @@ class WarpedRotation:
     ) -> cp.ndarray:
         """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
         rows, cols = self.rows[0], self.cols[0]
-        self.lowered |= least is not None
         kernel = choose_turns(rows.shape[1], self.n, self.m, width, n_items, self.cell)
         out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
@@ -295,25 +292,20 @@ class WarpedRotation:
         return out
 
     def update(self) -> None:
-        """Lower the limits of queries to the distances at which neighbours are known."""
-        k = self.k
-        if not self.lowered or k > self.shape[1]:
-            return
-        self.lowered = False
-        known = self.costs if self.banded else self.upper
-        nearest = known.min(axis=1) if k == 1 else cp.sort(known, axis=1)[:, k - 1]
-        farthest = self.warping.distance(nearest.get().astype(np.float64))
-        if not self.banded:
-            farthest = self.bound.upper(farthest / self.scale)
-        self.limit(np.minimum(self.given, farthest))
-
-    def limit(self, limits: np.ndarray) -> None:
-        """Find for each query the largest estimate that a neighbour within a limit may have."""
+        """Find for each query the largest estimate that a neighbour may have."""
+        k, limits = self.k, self.given
+        if k <= self.shape[1]:
+            known = self.costs if self.banded else self.upper
+            nearest = known.min(axis=1) if k == 1 else cp.sort(known, axis=1)[:, k - 1]
+            farthest = self.warping.distance(nearest.get().astype(np.float64))
+            if not self.banded:
+                farthest = self.bound.upper(farthest / self.scale)
+            limits = np.minimum(limits, farthest)
+        self.reach = limits
         with np.errstate(divide="ignore", over="ignore"):
+            most = np.full(len(limits), np.inf)
             if self.bound.shrink > 0:
                 most = (limits + self.bound.slack) / self.bound.shrink * self.scale
-            else:
-                most = np.full(len(limits), np.inf)
             # see "cost limits" in docs/developer/numerics.rst
             most = (most * most if self.warping.squared else most) * LIMIT_MARGIN
             self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
@@ -330,7 +322,6 @@ class WarpedRotation:
 
     def certify_shifts(self, items: cp.ndarray) -> None:
         """Lower the costs of pairs to those of some single shifts."""
-        self.lowered |= self.banded
         dtw.certify(
             *(self.rows[1], self.cols[1], items, self.warping),
             least=self.costs,
@@ -347,7 +338,7 @@ class EuclideanRotation:
         rows: DeviceSeries,
         cols: DeviceSeries,
         *,
-        periods: np.ndarray | cp.ndarray,
+        periods: np.ndarray,
         n_neighbors: int,
         excluded: np.ndarray | None,
         limits: np.ndarray,

@@ -14,8 +14,6 @@ from ...core.series import Series
 from ...families.elastic.rotation import RotationSearch
 
 if TYPE_CHECKING:
-    import cupy
-
     from .dtw import DeviceSeries
 
 __all__ = ["RotationTiles"]
@@ -58,7 +56,7 @@ class RotationTiles:
         if reduction.limits is not None:
             limits = reduction.limits[tile.rows]
         options: dict[str, Any] = {
-            "periods": self._periods(reduction.candidates, tile),
+            "periods": periods(reduction.candidates.take(tile.cols)),
             "n_neighbors": k,
             "excluded": excluded,
             "limits": limits,
@@ -94,17 +92,6 @@ class RotationTiles:
         return found._replace(
             rows=found.rows[near], cols=found.cols[near], estimates=found.estimates[near]
         )
-
-    def _periods(self, candidates: Series, tile: Tile) -> cupy.ndarray:
-        """Periods of the candidates of a tile on the current device, kept while they live."""
-        import cupy
-
-        def build() -> tuple[cupy.ndarray, int]:
-            made = cupy.asarray(periods(candidates.take(tile.cols)))
-            return made, made.nbytes
-
-        key = "periods", cupy.cuda.Device().id, tile.col, tile.col_stop
-        return self.prepared.get(candidates.owner, key, build)
 
     def _sides(
         self, reduction: RotationSearch, tile: Tile, rescaling: Rescaling | None
