@@ -101,7 +101,7 @@ class Policy:
         """The class of kernels that certify: plain counts, where searches have others."""
         return self.name.replace("<T", "<double")
 
-    def arguments(self, type: str) -> np.ndarray:
+    def arguments(self, type: str) -> np.ndarray | np.void:
         """Return the argument `cell` of a kernel, where no member is a table."""
         if not self.numbers:
             return NO_PARAMETERS

@@ -253,7 +253,7 @@ def distances(
 class CellArgument(NamedTuple):
     """The argument `cell` of a kernel, and the table to which it points, which lives as long."""
 
-    argument: np.ndarray
+    argument: np.ndarray | np.void
     table: cp.ndarray | None
 
 
