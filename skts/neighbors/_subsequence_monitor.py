@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import as_host, check_more_points, check_series
-from ..engines import LongSeries, SubsequenceNeighbors, Warping, exclusion_points, get_engine
+from ..engines import (
+    EveryWindow,
+    LongSeries,
+    SubsequenceNeighbors,
+    Warping,
+    exclusion_points,
+    get_engine,
+)
 from ._subsequence_search import (
     SearchMixin,
     _engine_of,
@@ -397,21 +404,22 @@ class _Watch(NamedTuple):
         patterns = tuple(self.patterns[row] for row in rows)
         return _Group(length, rows, patterns, self.radii[list(rows)])
 
-    def search(self, rows: Iterable[int], points: np.ndarray) -> SubsequenceNeighbors:
+    def search(self, rows: Iterable[int], points: np.ndarray) -> SubsequenceNeighbors | EveryWindow:
         """The work of finding all windows within the radius of some patterns."""
         return self.search_group(self.group(self.longest, rows), points)
 
-    def search_group(self, group: _Group, points: np.ndarray) -> SubsequenceNeighbors:
+    def search_group(self, group: _Group, points: np.ndarray) -> SubsequenceNeighbors | EveryWindow:
         """The same, of patterns that have been put together."""
-        return _work_under(self.warping)(
+        search = SubsequenceNeighbors(
             group.patterns,
             LongSeries((points,)),
-            self.warping,
+            Warping(),
             self.normalize,
             n_neighbors=None,
             limits=group.radii,
             precision=self.precision,
         )
+        return _work_under(self.warping, search)
 
     def decide(
         self, row: int, undecided: Undecided, ends: tuple[int, int], final: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, overload
 
@@ -36,7 +37,7 @@ __all__ = ["SubsequenceSearch"]
 class SearchMixin(SeriesMixin):
     """Parts that estimators share which compare windows with queries or patterns."""
 
-    def _matches(self, work: SubsequenceNeighbors) -> list[WindowMatches]:
+    def _matches(self, work: SubsequenceNeighbors | EveryWindow) -> list[WindowMatches]:
         """The matches of each query."""
         found: list[WindowMatches]
         found = work.matches(self._run) if isinstance(work, EveryWindow) else self._run(work)
@@ -378,7 +379,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         series: LongSeries,
         n_neighbors: int | None = 1,
         radius: float = np.inf,
-    ) -> SubsequenceNeighbors:
+    ) -> SubsequenceNeighbors | EveryWindow:
         """The work of a search, with the options of this estimator."""
         # no two windows are farther apart, and there are no more of them
         exclusion = self.exclusion
@@ -387,19 +388,24 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         if n_neighbors is not None:
             n_neighbors = min(n_neighbors, series.n_points)
         warping = self._warping()
-        return _work_under(warping)(
-            *(queries, series, warping, bool(self.normalize)),
+        search = SubsequenceNeighbors(
+            *(queries, series, Warping(), bool(self.normalize)),
             *(n_neighbors, radius, exclusion),
             precision=self.precision,
         )
+        return _work_under(warping, search)
 
 
-def _work_under(warping: Warping) -> type[SubsequenceNeighbors]:
+def _work_under(
+    warping: Warping, search: SubsequenceNeighbors
+) -> SubsequenceNeighbors | EveryWindow:
     """The work of a search under a distance: bounds are known of `Warping` itself."""
-    return SubsequenceNeighbors if type(warping) is Warping else EveryWindow
+    if type(warping) is Warping:
+        return replace(search, warping=warping)
+    return EveryWindow(search, warping)
 
 
-def _engine_of(engine: str | None, work: SubsequenceNeighbors) -> Engine:
+def _engine_of(engine: str | None, work: SubsequenceNeighbors | EveryWindow) -> Engine:
     """The engine that does some work."""
     return get_engine(engine, work.sample if isinstance(work, EveryWindow) else work)
 

@@ -212,8 +212,6 @@ def test_wrong_costs():
         CustomWarping(cost="squared", point_cost=BOTH)
     with pytest.raises(ValueError, match="does not go with metric='erp': a function is the cost"):
         pairwise_distances([[0.0, 1.0]], metric="erp", cost=leaning)
-    with pytest.raises(ValueError, match="does not go with a function as its cost"):
-        DTWNearestNeighbor(cost=leaning, rotation_invariant=True).fit([[0.0, 1.0]] * 2, [0, 1])
 
 
 def test_an_engine_says_which_form_it_lacks():

@@ -232,7 +232,6 @@ class DTWTiles:
         from . import descriptors, dtw, warping_path
 
         if isinstance(reduction.warping, ShapeDTW):
-
             path_of = partial(descriptors.path, warping=reduction.warping, cancel=cancel)
             return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)

@@ -12,6 +12,7 @@ from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ..elastic.dtw import DTWMatrix
+from ..elastic.warping import Warping
 from .subsequence import SubsequenceNeighbors, TileMatches, WindowMatches, normalize_query
 
 __all__ = ["EveryWindow", "normalize_windows"]
@@ -52,15 +53,22 @@ def normalize_windows(windows: np.ndarray, normalize: bool) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class EveryWindow(SubsequenceNeighbors):
+class EveryWindow:
     """The windows nearest to each query under any distance: those of all windows are computed.
 
-    No engine does this as one work. Blocks of windows are laid out, and their distances are
-    `DTWMatrix`, with the query as the first series.
+    No reduction, as no engine does this as one work: blocks of windows are laid out, and their
+    distances are `DTWMatrix`, with the query as the first series.
+
+    Attributes
+    ----------
+    search : SubsequenceNeighbors
+        The same search under a distance that has bounds: queries, series, and which windows match.
+    warping : Warping
+        The distance.
     """
 
-    def __post_init__(self) -> None:
-        """Take any distance."""
+    search: SubsequenceNeighbors
+    warping: Warping
 
     def block(self, query: np.ndarray, windows: np.ndarray) -> DTWMatrix:
         """The work of comparing a normalised query (n_channels, length) with some windows."""
@@ -71,31 +79,31 @@ class EveryWindow(SubsequenceNeighbors):
     @property
     def sample(self) -> DTWMatrix:
         """A block of one window, for which an engine is chosen."""
-        query = np.zeros((self.n_channels, self.longest))
+        query = np.zeros((self.search.n_channels, self.search.longest))
         return self.block(query, query[np.newaxis])
 
     def matches(self, run: Callable[[Reduction], Any]) -> list[WindowMatches]:
         """Search, with what computes the distances of a block."""
-        total = self.start()
-        for row, given in enumerate(self.queries):
-            query = np.atleast_2d(normalize_query(given, self.normalize))
+        search, total = self.search, self.search.start()
+        for row, given in enumerate(search.queries):
+            query = np.atleast_2d(normalize_query(given, search.normalize))
             length = query.shape[1]
-            n_windows = self.series.n_points - length + 1
-            if self.n_windows is not None:
-                n_windows = min(n_windows, self.n_windows)
+            n_windows = search.series.n_points - length + 1
+            if search.n_windows is not None:
+                n_windows = min(n_windows, search.n_windows)
             step = max(1, _POINTS // query.size)
             for col in range(0, n_windows, step):
                 stop = min(n_windows, col + step)
-                piece = np.atleast_2d(self.series.piece(col, stop + length - 1))
+                piece = np.atleast_2d(search.series.piece(col, stop + length - 1))
                 views = np.lib.stride_tricks.sliding_window_view(piece, length, axis=1)
                 places = np.flatnonzero(np.isfinite(views).all(axis=(0, 2)))
                 if places.size == 0:
                     continue
                 windows = np.ascontiguousarray(views[:, places].transpose(1, 0, 2))
-                windows = normalize_windows(windows, self.normalize)
+                windows = normalize_windows(windows, search.normalize)
                 distances = run(self.block(query, windows))[0]
                 near = np.flatnonzero(distances <= total[row].limit)
-                found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(self.queries)
+                found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(search.queries)
                 found[row] = TileMatches(places[near], distances[near])
-                self.merge(total, Tile(0, len(self.queries), col, stop), found)
-        return self.finish(total, run)
+                search.merge(total, Tile(0, len(search.queries), col, stop), found)
+        return search.finish(total, run)
