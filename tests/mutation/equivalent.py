@@ -524,6 +524,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "fill",
+            "for (int d = 0; d < stop - low + 31; ++d) {",
+            ("< -> <=",),
+            "a step more, in which every lane is beyond the last column",
+        ),
+        (
             "cheapest_shape.price",
             "return strips * lanes * steps(group, columns) * (columns + 3 + 8 / group) * slower",
             ("* -> / #3",),
