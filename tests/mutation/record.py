@@ -13,8 +13,8 @@ from typing import Any
 __all__ = ["FATES", "keep"]
 
 #: What becomes of a mutant: the tests that there were kill it; slow ones do, or one written for it;
-#: it changes no answer; nothing kills it.
-FATES = ("killed", "killed by slow or new tests", "excused", "survived")
+#: it changes no answer; nothing kills it; the time was up.
+FATES = ("killed", "killed by slow or new tests", "excused", "survived", "not judged")
 #: Names that other results have for these.
 _ALIKE = {"timeout": "killed", "equivalent": "excused", "unreached": "survived"}
 
@@ -75,7 +75,7 @@ def _row(
     """Counts of the mutants that have a value, or of all, and the share killed at first."""
     some = [one for one in mutants if name is None or one[name] == start[name]]
     count = Counter(one["fate"] for one in some)
-    judged = len(some) - count["excused"]
+    judged = len(some) - count["excused"] - count["not judged"]
     share = round(count["killed"] / judged, 3) if judged else None
     counts = {fate: count[fate] for fate in FATES}
     return start | {"mutants": len(some)} | counts | {"killed at first": share}

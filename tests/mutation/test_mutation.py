@@ -233,9 +233,9 @@ def test_results_are_kept_by_module(tmp_path):
     found = json.loads(path.read_text())
     rows = {row.pop("module"): list(row.values()) for row in found["rows"]}
     assert rows == {
-        "one.py": [2, 1, 0, 1, 0, 1.0],
-        "two.py": [2, 0, 1, 0, 1, 0.0],
-        "all": [4, 1, 1, 1, 1, 0.333],
+        "one.py": [2, 1, 0, 1, 0, 0, 1.0],
+        "two.py": [2, 0, 1, 0, 1, 0, 0.0],
+        "all": [4, 1, 1, 1, 1, 0, 0.333],
     }
     assert [row["mutants"] for row in found["runs"]] == [3, 1]
     assert len(found["mutants"]) == 4
