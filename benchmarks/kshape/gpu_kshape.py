@@ -12,6 +12,7 @@ inverse transform of cuFFT per centre over all series, arg-max, 30 steps of powe
 """
 
 import time
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -195,9 +196,9 @@ def rows(name, n_series, n_timepoints, n_clusters, must, reach, rng):
         "assignment": halves[1],
         "sort on the device": kernels["sort"],
         "correlations on the device": kernels["correlate"],
-        "one product with S on the device": kernels["gram"],
+        "one product with S, or its sums, on the device": kernels["gram"],
         "correlations, share of copy bandwidth": kernels["correlate share"],
-        "product with S, share of copy bandwidth": kernels["gram share"],
+        "product with S or sums, share of copy bandwidth": kernels["gram share"],
         "once: copy and spectra": once * 1e3,
         "first call": first * 1e3,
     }
@@ -215,21 +216,35 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     import cupy
     import cupyx
 
-    from skts.engines.cupy.kshape import sbd
+    from skts.engines.core.constants import MOMENT_POINTS
+    from skts.engines.cupy.kshape import moments, sbd
     from skts.engines.cupy.kshape.centers import Products
     from skts.engines.cupy.kshape.members import sort
 
     n = len(shapes)
-    spectra, norms = engine._sbd_spectra(shapes, 0, n)
     targets = sbd.upload(Shapes.of(centers))
-    target_spectra = sbd.spectra(targets, paired=False)
     doubts = cupy.asarray(SBDAssign(shapes, Shapes.of(centers)).doubts)
     values = engine._sbd_series(shapes, 0, n).values
     labels, shifts = (cupy.asarray(a) for a in (assigned.labels, assigned.shifts))
     members = sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
-    products = Products(values, members)
-    vectors = cupy.random.standard_normal((n_clusters, 2, products.size))
-    out = cupy.empty_like(vectors)
+    if sbd.is_short(shapes):
+        read = values
+        correlate = partial(sbd.short_distances, engine._sbd_series(shapes, 0, n), targets, doubts)
+    else:
+        spectra, norms = engine._sbd_spectra(shapes, 0, n)
+        read = spectra.values
+        target_spectra = sbd.spectra(targets, paired=False)
+        correlate = partial(
+            sbd.distances,
+            *(spectra, norms, target_spectra, targets.norms, doubts, shapes.n_timepoints),
+        )
+    if shapes.n_timepoints <= MOMENT_POINTS:
+        gram = partial(moments.sum_products, values, members)
+    else:
+        products = Products(values, members)
+        vectors = cupy.random.standard_normal((n_clusters, 2, products.size))
+        out = cupy.empty_like(vectors)
+        gram = partial(products.apply, vectors, 2 * products.size, out, sums=False)
 
     def milliseconds(work):
         times = cupyx.profiler.benchmark(work, n_repeat=5, n_warmup=1).gpu_times
@@ -237,14 +252,10 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
 
     found = {
         "sort": milliseconds(lambda: sort(labels, shifts, None, n_clusters, slice(0, n_clusters))),
-        "correlate": milliseconds(
-            lambda: sbd.distances(
-                spectra, norms, target_spectra, targets.norms, doubts, shapes.n_timepoints
-            )
-        ),
-        "gram": milliseconds(lambda: products.apply(vectors, 2 * products.size, out, sums=False)),
+        "correlate": milliseconds(correlate),
+        "gram": milliseconds(gram),
     }
-    found["correlate share"] = spectra.values.nbytes / (found["correlate"] / 1e3) / COPY
+    found["correlate share"] = read.nbytes / (found["correlate"] / 1e3) / COPY
     found["gram share"] = values.nbytes / (found["gram"] / 1e3) / COPY
     return found
 

@@ -154,6 +154,11 @@ def averages(engine):
     yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
     yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
     yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
+    # windows of points: paths of many pairs, of one, and distances
+    shapes = {"metric": "shape_dtw", "metric_params": {"reach": 2}, "engine": engine}
+    yield dtw_barycenter(X, max_iter=2, tol=0.5, **shapes)
+    yield warping_path(X[0], unequal[2], **shapes)
+    yield pairwise_distances(X, unequal, **shapes)
 
 
 def profiles(engine):
@@ -209,13 +214,14 @@ def clusters(engine):
         for options in ({}, {"normalize": False}, {"init": "plusplus"}):
             model = KShapeClusterer(2, random_state=0, n_init=1, engine=engine, **options)
             yield model.fit(X).labels_
-            yield model.fit(X.reshape(6, 2, 30)).labels_
+            yield model.fit(X.reshape(4, 3, 30)).labels_
     # as if series were too long for the iteration, so that S itself is formed
     zeros = np.zeros(len(X), np.int32)
     work = SBDCenters(Shapes.of(X[:, np.newaxis]), zeros, zeros, 1)
     with pytest.MonkeyPatch.context() as patch:
         if engine == "cupy":
             patch.setattr("skts.engines.cupy.kshape.centers.choose_gram", lambda size: None)
+            patch.setattr("skts.engines.cupy.kshape.tiles.MOMENT_POINTS", 0)
         yield np.round(run(work, engine=engine).values, 6)
 
 

@@ -170,6 +170,21 @@ def test_numbers_become_the_types_of_the_kernel(kernel_of, arguments):
 
 
 @pytest.mark.gpu
+def test_a_launch_that_is_ready_keeps_its_arguments(kernel_of, arguments):
+    kernel = kernel_of("elastic/shortlist.cu", "rescale")
+    launch = kernel.ready(3, (256,), **arguments, shared_mem=16)
+    assert not hasattr(kernel.function, "grid")
+    for _ in range(2):
+        launch()
+        got = kernel.function
+        assert (got.grid, got.block, got.shared) == ((3,), (256,), 16)
+        assert got.arguments[2:7] == (2, 1, 4, 0.0, 0.5)
+        del got.grid
+    with pytest.raises(TypeError, match=f"{TITLE} misses error"):
+        kernel.ready(3, 256, **{name: arguments[name] for name in arguments if name != "error"})
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -720,7 +720,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
-        ("", "CHECKS = (6, 8, 10, 13, 16, 20, 25)", ("20 -> 21",), LOOKS),
+        ("", "CHECKS = (5, 7, 9, 12, 15, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
             "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
@@ -777,7 +777,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of the first thread of a warp, both give the number of the warp: blocks have at most "
             "512 threads",
         ),
-        ("rank_of_shift", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
+        ("rank_of_place", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
         (
             "_cost",
             "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",
@@ -785,9 +785,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             PRICES,
         ),
         (
-            "SBDTiles._krylov_bytes",
-            "fits = choose_gram(size) is not None and "
-            "series + beside <= self.prepared.capacity // 2",
+            "SBDTiles._resident_bytes",
+            "return (series, beside) if series + beside <= self.prepared.capacity // 2 else None",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),

@@ -23,6 +23,8 @@ __all__ = [
     "MATCH_SERIES",
     "MATCH_THREADS",
     "MATCH_WINDOWS",
+    "MOMENT_POINTS",
+    "MOMENT_THREADS",
     "NEGLIGIBLE",
     "PARTIAL_LANES",
     "PATH_STRIP",
@@ -103,8 +105,10 @@ ELASTIC_THREADS, PATH_STRIP = 128, 1024
 #: Search: threads of a block.
 SEARCH_THREADS = 256
 #: k-Shape: series of a block that sorts; threads of a block of a Lanczos step; of the partial sums
-#: of a cluster, how many lanes add them up.
+#: of a cluster, how many lanes add them up; points of members whose outer products are summed, at
+#: most, and threads of a block that does it: one for each square of pairs of points.
 SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
+MOMENT_POINTS, MOMENT_THREADS = 60, 128
 #: Shapelets: windows of at most so many points are compared point by point; rows that a walk
 #: fetches at a time; threads of a block that sorts a wide order line.
 SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS = 6, 32, 256

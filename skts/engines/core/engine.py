@@ -103,7 +103,10 @@ class Engine(ABC):
         return physical_memory()
 
     def budget(self) -> int:
-        """Bytes of working memory for one run."""
+        """Bytes of working memory for one run; within a run, those that it was planned with."""
+        planned = self.prepared.budget
+        if planned is not None:
+            return planned
         memory = get_config()["memory"]
         if memory is None:
             return self.default_memory()

@@ -91,7 +91,8 @@ def _compute(
     """
     waiting = [tile]
     prepared = plan.engine.prepared
-    with using(settings), prepared.limited(plan.prepared), heeding(cancel), ExitStack() as inside:
+    limited = prepared.limited(plan.prepared, plan.budget)
+    with using(settings), limited, heeding(cancel), ExitStack() as inside:
         # a loop and not a recursion: a function that refers to itself would keep the arrays of the
         # work until the garbage collector comes
         while waiting and not cancel[0]:
@@ -110,6 +111,8 @@ def _compute(
                     raise out_of_memory(plan.footprint(*tile.shape), plan.budget) from error
                 prepared.clear()
                 inside.enter_context(scarce)
+                # there is less memory than was planned with
+                inside.enter_context(prepared.limited(plan.prepared))
                 waiting += reversed(halves)
                 continue
             if not cancel[0]:

@@ -104,7 +104,7 @@ def make_plan(
 
     with using(settings | {"devices": devices}):
         budget = engine.budget()
-        with engine.prepared.limited(budget):
+        with engine.prepared.limited(budget, budget):
             for follow_up in reduction.follow_ups() if isinstance(reduction, FollowedUp) else ():
                 check_smallest(follow_up, partial(engine.footprint, follow_up), budget)
             tiles, workers = plan_tiles(

@@ -57,14 +57,20 @@ class PreparedStore:
         """Bytes to hold, as the run that this thread works for has planned it."""
         return getattr(self._run, "capacity", self._capacity)
 
+    @property
+    def budget(self) -> int | None:
+        """Bytes of working memory of the run that this thread works for; None for no run."""
+        return getattr(self._run, "budget", None)
+
     @contextmanager
-    def limited(self, capacity: int) -> Iterator[None]:
+    def limited(self, capacity: int, budget: int | None = None) -> Iterator[None]:
         """Set the capacity for this thread, in a ``with`` block; other runs have their own.
 
         Data of other runs may be dropped to make room, and are prepared again when they are needed.
+        The capacity is a part of the budget of a run.
         """
         before = dict(vars(self._run))
-        self._run.capacity = capacity
+        self._run.capacity, self._run.budget = capacity, budget
         try:
             yield
         finally:

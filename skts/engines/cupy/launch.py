@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import cupy as cp
@@ -11,7 +12,7 @@ import numpy as np
 
 from .signatures import Parameter, members_of, parameters_of
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "Launches"]
 
 #: The types of C++ by those of NumPy.
 TYPES = {
@@ -120,7 +121,33 @@ class Kernel:
         TypeError
             If an argument is missing, unknown, or does not fit its parameter.
         """
-        given, convert = tuple(arguments), self.by_place
+        self.function(
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            self._converted(tuple(arguments), named),
+            shared_mem=shared_mem,
+        )
+
+    def ready(
+        self,
+        grid: tuple[int, ...] | int,
+        block: tuple[int, ...] | int,
+        *,
+        shared_mem: int = 0,
+        **named: Any,
+    ) -> Callable[[], None]:
+        """Return a launch whose arguments are checked and converted now, once for all its calls."""
+        return partial(
+            self.function,
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            self._converted((), named),
+            shared_mem=shared_mem,
+        )
+
+    def _converted(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments as the function takes them."""
+        convert = self.by_place
         if named:
             convert, rest = self.by_name, self.names[len(given) :]
             try:
@@ -132,12 +159,7 @@ class Kernel:
             given = values
         elif len(given) != len(self.names):
             raise self._refusal(given, named)
-        self.function(
-            (grid,) if isinstance(grid, int) else grid,
-            (block,) if isinstance(block, int) else block,
-            convert(given),
-            shared_mem=shared_mem,
-        )
+        return convert(given)
 
     def _refusal(self, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
         """Return the error that says which arguments are missing or unknown."""
@@ -181,9 +203,51 @@ def _convert_all(
         if pointer and addresses:
             text += ADDRESS
         body += text.format(a=a, low=low, high=high)
-    exec(f"def convert(given):\n    {body}\n    return {together}\n", known)
+    text = f"def convert(given):\n    {body}\n    return {together}\n"
+    exec(compile(text, f"<arguments of {title}>", "exec"), known)
     made: Callable[[Sequence[Any]], tuple[Any, ...]] = known["convert"]
     return made
+
+
+class Launches:
+    """Launches that follow each other again and again: one graph, from the second time on.
+
+    A graph is launched in a few microseconds, whatever is in it. It begins when the stream is done
+    with what it was given before, as launches do.
+
+    Parameters
+    ----------
+    launches : sequence of callable
+        Launches that are `Kernel.ready`. What they work on has to stay where it is.
+    """
+
+    def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
+        self.launches = tuple(launches)
+        self._graph: Any = None
+        # kernels that were never launched may have to be loaded, which a graph cannot
+        self._warm = False
+
+    def __call__(self) -> None:
+        """Launch all."""
+        if self._warm and self._graph is None and hasattr(cp.cuda.Stream, "begin_capture"):
+            self._graph = self._capture()
+        self._warm = True
+        if self._graph is not None:
+            self._graph.launch(cp.cuda.get_current_stream())
+            return
+        for launch in self.launches:
+            launch()
+
+    def _capture(self) -> Any:
+        """Make the graph, on a stream of its own, undisturbed by what other threads do."""
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            stream.begin_capture(cp.cuda.runtime.streamCaptureModeThreadLocal)
+            try:
+                for launch in self.launches:
+                    launch()
+            finally:
+                graph = stream.end_capture()
+        return graph
 
 
 def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:

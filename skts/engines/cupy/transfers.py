@@ -12,6 +12,7 @@ import numpy as np
 from ..core import compiling
 
 __all__ = [
+    "LARGE",
     "Near",
     "as_in",
     "bring",
@@ -21,6 +22,7 @@ __all__ = [
     "near",
     "read_number",
     "send",
+    "send_one",
     "to_host",
 ]
 
@@ -36,16 +38,27 @@ LARGE = 2**20
 ALIGNED = 16
 
 
+def send_one(array: np.ndarray) -> cp.ndarray:
+    """Send an array to the device: CuPy's `asarray` takes twice as long for a small one."""
+    there = cp.empty(array.shape, array.dtype)
+    there.set(array)
+    return there
+
+
 def send(*arrays: np.ndarray) -> list[cp.ndarray]:
     """Send arrays to the device in one transfer: many small ones take as long as one each."""
-    begins = np.cumsum([0, *(-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays)]).tolist()
-    packed = np.zeros(begins[-1], np.uint8)
-    for begin, array in zip(begins, arrays, strict=False):
-        packed[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
-    there = cp.asarray(packed)
+    sizes = [-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays]
+    packed, places = np.zeros(sum(sizes), np.uint8), []
+    end = 0
+    for array, size in zip(arrays, sizes, strict=True):
+        places.append(slice(end, end + array.nbytes))
+        packed[places[-1]] = np.ascontiguousarray(array).view(np.uint8).ravel()
+        end += size
+    there = send_one(packed)
+    parts = [there[place].view(array.dtype) for place, array in zip(places, arrays, strict=True)]
     return [
-        there[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-        for begin, array in zip(begins, arrays, strict=False)
+        part if array.ndim == 1 else part.reshape(array.shape)
+        for part, array in zip(parts, arrays, strict=True)
     ]
 
 
@@ -74,16 +87,16 @@ def as_in(module: ModuleType, array: Near) -> Near:
     """Bring an array to where another is."""
     if module is np:
         return array if isinstance(array, np.ndarray) else bring(array)
-    there: cp.ndarray = cp.asarray(array)
-    return there
+    return send_one(array) if isinstance(array, np.ndarray) else array
 
 
 def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type) -> cp.ndarray:
     """Make an array on the device that is the same everywhere."""
     made = cp.empty(shape, dtype)
     if is_small(made.size):
-        return cp.asarray(np.full(shape, value, dtype))
-    made.fill(value)
+        made.set(np.full(shape, value, dtype))
+    else:
+        made.fill(value)
     return made
 
 

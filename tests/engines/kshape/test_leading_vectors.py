@@ -22,16 +22,9 @@ def aligned(work, cluster):
     return (rows * weights[:, None, None]).reshape(members.size, -1)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("n_timepoints", "n_channels", "centered"),
-    [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
-)
-def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
-    """Of any number of members, and beside clusters without any."""
+def some_clusters(rng, n_timepoints, n_channels, centered, weighted):
+    """Six clusters of noisy members, one of them empty; values, labels and shifts on the device."""
     import cupy
-
-    from skts.engines.cupy.kshape import centers, members
 
     sizes = np.array([5, 0, 17, 2, 34, 1])
     labels = rng.permutation(np.repeat(np.arange(6), sizes)).astype(np.int32)
@@ -41,23 +34,22 @@ def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, 
     exponents = rng.integers(-1, 2, labels.size).astype(np.int32) if weighted else None
     shapes = Shapes(values, np.sqrt(np.sum(values**2, axis=(1, 2))), exponents=exponents)
     work = SBDCenters(shapes, labels, shifts, 6, centered=centered)
-    sorted_members = members.sort(
-        cupy.asarray(labels), cupy.asarray(shifts), work.weights, 6, slice(0, 6)
-    )
-    found = centers.leading_vectors(
-        cupy.asarray(values),
-        sorted_members,
-        None,
-        work.squares,
-        np.zeros(1, np.uint8),
-        centered=centered,
-    )
+    return work, *map(cupy.asarray, (values, labels, shifts))
+
+
+def check_clusters(work, found):
+    """Compare with singular vectors of the members; what an error says holds."""
+    np.testing.assert_array_equal(found.counts, work.counts)
     assert found.errors[1] == 0
     assert found.values[1] == 0
     assert not found.vectors[1].any()
     assert not found.totals[1].any()
-    for cluster in np.flatnonzero(sizes):
+    for cluster in np.flatnonzero(work.counts):
         rows = aligned(work, cluster)
+        if not rows.any():
+            # moved by more than their length
+            assert not found.vectors[cluster].any()
+            continue
         _, singular, vectors = np.linalg.svd(rows, full_matrices=False)
         assert np.isfinite(found.errors[cluster]), cluster
         np.testing.assert_allclose(found.totals[cluster], rows.sum(axis=0), atol=1e-12)
@@ -67,6 +59,49 @@ def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, 
         assert off <= found.errors[cluster] + 1e-13 < 1e-8
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_timepoints", "n_channels", "centered"),
+    [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
+)
+def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
+    """Of any number of members, and beside clusters without any; again and again."""
+    from skts.engines.cupy.kshape import centers
+
+    work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
+    iteration = centers.LeadingVectors(values, 6, slice(0, 6), weighted=weighted, centered=centered)
+    cancel = np.zeros(1, np.uint8)
+    for _ in range(3):
+        counted = work.counts, work.squares
+        found = iteration.find(*where, work.weights, None, counted, cancel)
+        check_clusters(work, found)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_timepoints", "n_channels", "centered"),
+    [(60, 1, True), (19, 3, True), (5, 1, False), (2, 1, False), (1, 1, False)],
+)
+def test_short_members_are_summed_up(rng, n_timepoints, n_channels, centered, weighted):
+    """Sums of the products of their points give the same clusters."""
+    from skts.engines.cupy.kshape import members, moments
+
+    work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
+    ordered = members.sort(*where, work.weights, 6, slice(0, 6))
+    check_clusters(work, moments.leading_vectors(values, ordered, centered=centered))
+
+
+def test_sums_that_are_not_precise_enough_are_told(rng, monkeypatch):
+    """Where the eigenvalues lie so close that roundings of the sums could matter."""
+    from skts.engines.cupy.kshape import members, moments
+
+    work, values, *where = some_clusters(rng, 30, 1, True, False)
+    ordered = members.sort(*where, None, 6, slice(0, 6))
+    monkeypatch.setattr(moments, "FLOAT64_UNIT", 1e-11)
+    found = moments.leading_vectors(values, ordered, centered=True)
+    assert np.isnan(found.errors[work.counts > 2]).all()
+
+
 def test_a_mix_of_what_a_basis_holds_is_that_of_each_cluster(rng):
     import cupy
 
@@ -74,16 +109,16 @@ def test_a_mix_of_what_a_basis_holds_is_that_of_each_cluster(rng):
 
     clusters, room, size, known = 3, 8, 130, 5
     bases, mixes = rng.normal(size=(clusters, room, size)), rng.normal(size=(clusters, 2, room))
-    out = cupy.full((clusters, 2, size), 7.0)
+    out = cupy.full((2, clusters, size), 7.0)
     load_kernel("kshape/centers.cu", "combine")(
         (2, clusters),
         128,
         bases=cupy.asarray(bases),
-        mixes=cupy.asarray(mixes),
+        mixes=cupy.asarray(mixes[:, :, :known].copy()),
         known=known,
         room=room,
         size=size,
         out=out,
     )
     expected = mixes[:, :, :known] @ bases[:, :known]
-    np.testing.assert_allclose(out.get(), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(out.get(), expected.transpose(1, 0, 2), rtol=1e-12, atol=1e-12)

@@ -67,6 +67,23 @@ def test_the_last_of_an_even_number_of_short_series(fast_engine, rng, n_timepoin
     assert_array_equal(found.shifts, shifts)
 
 
+@pytest.mark.gpu
+def test_more_short_series_and_centers_than_a_block_has_on_a_gpu(rng, monkeypatch):
+    from skts.engines.cupy.kshape import sbd
+
+    # each block takes series several times
+    monkeypatch.setattr(sbd, "multiprocessors", lambda: 1)
+    X, C = shapes(rng, 701, 8).values, shapes(rng, 11, 8).values
+    X[5], C[3] = 0.0, 0.0
+    # many shifts of these tie
+    X[::50] = C[::4] = np.array([1.0, -1.0] * 4)
+    X, C = Shapes.of(X), Shapes.of(C)
+    found = run(SBDMatrix(X, C), engine="cupy")
+    distances, shifts = reference.pairwise_sbd(X.values, C.values)
+    assert_allclose(found.distances, distances, rtol=0, atol=1e-12)
+    assert_array_equal(found.shifts, shifts)
+
+
 @pytest.mark.parametrize("n_timepoints", [40, 41, 112, 600])
 @pytest.mark.parametrize("shift", [-17, -1, 0, 1, 30])
 def test_planted_shifts_are_found_with_their_sign(fast_engine, rng, n_timepoints, shift):

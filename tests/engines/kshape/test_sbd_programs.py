@@ -77,7 +77,7 @@ def test_kernels_compile(arch):
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
     ).compile_program
     names = kernels()
-    for file in ("kshape/labels.cu", "kshape/centers.cu"):
+    for file in ("kshape/labels.cu", "kshape/centers.cu", "kshape/short.cu"):
         assert compile(file, names[file], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
     assert compile("kshape/correlate.cu", few, arch) > 1000

@@ -16,7 +16,7 @@ from ...families.elastic.dtw import DTWReduction
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import Warping, lacks_distance
 from .alignment_programs import path_words
-from .descriptors import MOST_BYTES, distances_bytes, spans_of
+from .descriptors import MOST_BYTES, spans_bytes, spans_of
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -56,7 +56,7 @@ class AlignmentTiles:
             return 0, 2**62
         if isinstance(reduction.warping, ShapeDTW):
             sides = reduction.averages, reduction.series, reduction.warping
-            return 0, distances_bytes(*sides, min(MOST_BYTES, self._most_steps()))
+            return 0, spans_bytes(*sides, min(MOST_BYTES, self._most_steps()))
         (n_averages, channels, n), m = reduction.averages.shape, reduction.series.n_timepoints
         series = device_bytes(rows, channels, m) + 2 * device_bytes(n_averages, channels, n)
         each = _steps_of_one(n, m)

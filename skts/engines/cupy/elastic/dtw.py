@@ -15,7 +15,7 @@ from ...core.series import Series
 from ...families.elastic.warping import Warping
 from ..loading import MODEST_RATE, SHARED, load_kernel, multiprocessors, pays
 from ..series import GpuSeries
-from ..transfers import read_number
+from ..transfers import read_number, send_one
 from .cells import any_cell, cell_of, policy_of
 from .programs import (
     BandKernel,
@@ -109,7 +109,7 @@ def upload(series: Series) -> DeviceSeries:
         inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
-    return DeviceSeries(buffer, cp.asarray(lengths), shape, length)
+    return DeviceSeries(buffer, send_one(lengths), shape, length)
 
 
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
@@ -263,7 +263,7 @@ def cell_argument(warping: Warping, type: str, longest: int) -> CellArgument:
     if policy.weighted is None:
         return CellArgument(policy.arguments(type), None)
     weights, place = policy.weights(longest)
-    table = cp.asarray(weights.astype(np.float32 if type == "float" else np.float64))
+    table = send_one(weights.astype(np.float32 if type == "float" else np.float64))
     address = table.data.ptr + place * table.itemsize
     return CellArgument(np.array([(address,)], [("weights", np.uint64)]), table)
 
@@ -383,7 +383,7 @@ def points_by_length(warping: Warping, longest: int) -> cp.ndarray | None:
     """Half widths of bands by the length of the longer series, on the device; None without."""
     if warping.window is None:
         return None
-    return cp.asarray(warping.points(np.arange(longest + 1)).astype(np.int32))
+    return send_one(warping.points(np.arange(longest + 1)).astype(np.int32))
 
 
 def _in_bands(
@@ -476,7 +476,7 @@ def shortlist(
         estimates=estimates,
         n_cols=n_cols,
         k=n_neighbors,
-        excluded=None if excluded is None else cp.asarray(excluded),
+        excluded=None if excluded is None else send_one(excluded),
         scale=scale,
         squared=squared,
         shrink=bound.shrink,

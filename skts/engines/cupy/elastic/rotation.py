@@ -28,6 +28,7 @@ from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
+from ..transfers import filled, send_one
 from . import dtw
 from .cells import NO_PARAMETERS, cell_of, metric_of
 from .dtw import DeviceSeries
@@ -90,7 +91,7 @@ class WarpedRotation:
         Queries and candidates, each in float32 and in float64.
     most_points : tuple of int
         Points of the longest query, and of the longest candidate.
-    periods : ndarray of shape (n_candidates,), int32
+    periods : ndarray or cupy.ndarray of shape (n_candidates,), int32
         Shifts of each candidate from which on they repeat.
     n_neighbors : int
         Neighbours asked for.
@@ -118,7 +119,7 @@ class WarpedRotation:
         cols: tuple[DeviceSeries, DeviceSeries],
         *,
         most_points: tuple[int, int],
-        periods: np.ndarray,
+        periods: np.ndarray | cp.ndarray,
         n_neighbors: int,
         excluded: np.ndarray | None,
         limits: np.ndarray,
@@ -138,7 +139,7 @@ class WarpedRotation:
         if excluded is not None:
             inside = (excluded >= 0) & (excluded < self.shape[1])
             self.excluded[inside] = excluded[inside]
-        self.left_out = cp.asarray(self.excluded)
+        self.left_out = send_one(self.excluded)
         self.bound, self.scale, self.warping = bound, scale, warping
         self.cell = cell_of(warping)
         self.banded = warping.binds(max(most_points))
@@ -146,16 +147,18 @@ class WarpedRotation:
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
         # of each pair the least estimate of a single shift, and the least certified cost
-        self.upper = cp.full(self.shape, np.inf, np.float32)
-        self.costs = cp.full(self.shape, np.inf)
-        self.seen = cp.full(self.shape, -1, np.int64)
+        self.upper = filled(self.shape, np.inf, np.float32)
+        self.costs = filled(self.shape, np.inf, np.float64)
+        self.seen = filled(self.shape, -1, np.int64)
         self.left: list[tuple[cp.ndarray, cp.ndarray]] = []
         self.n_left = 0
+        #: Whether distances at which neighbours are known have been lowered since `update`.
+        self.lowered = False
+        self.limit(limits)
 
     def search(self) -> cp.ndarray:
         """Return certified costs of all pairs that may be neighbours, infinity for others."""
         n_rows, n_cols = self.shape
-        self.update()
         root = self.measure(None, n_rows * n_cols, self.m).reshape(self.shape)
         inside = np.flatnonzero(self.excluded >= 0)
         if inside.size:
@@ -248,7 +251,7 @@ class WarpedRotation:
             n_out=count,
             out=out,
         )
-        return out[: int(count[0])]
+        return out[: int(count.get()[0])]
 
     def probes(self, items: cp.ndarray, estimates: cp.ndarray) -> cp.ndarray:
         """The shift in the middle of the most promising run of each pair."""
@@ -257,7 +260,7 @@ class WarpedRotation:
         _launch("promise", n_items, **runs, estimates=estimates, limits=self.limits)
         count, out = cp.zeros(1, np.int32), cp.empty((min(n_items, self.seen.size), 4), np.int32)
         _launch("probe", n_items, **runs, n_out=count, out=out)
-        return out[: int(count[0])]
+        return out[: int(count.get()[0])]
 
     def measure(
         self,
@@ -268,6 +271,7 @@ class WarpedRotation:
     ) -> cp.ndarray:
         """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
         rows, cols = self.rows[0], self.cols[0]
+        self.lowered |= least is not None
         kernel = choose_turns(rows.shape[1], self.n, self.m, width, n_items, self.cell)
         out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
@@ -292,23 +296,28 @@ class WarpedRotation:
         return out
 
     def update(self) -> None:
-        """Find for each query the largest estimate that a neighbour may have."""
-        k, limits = self.k, self.given
-        if k <= self.shape[1]:
-            known = self.costs if self.banded else self.upper
-            nearest = known.min(axis=1) if k == 1 else cp.sort(known, axis=1)[:, k - 1]
-            farthest = self.warping.distance(nearest.get().astype(np.float64))
-            if not self.banded:
-                farthest = self.bound.upper(farthest / self.scale)
-            limits = np.minimum(limits, farthest)
-        self.reach = limits
+        """Lower the limits of queries to the distances at which neighbours are known."""
+        k = self.k
+        if not self.lowered or k > self.shape[1]:
+            return
+        self.lowered = False
+        known = self.costs if self.banded else self.upper
+        nearest = known.min(axis=1) if k == 1 else cp.sort(known, axis=1)[:, k - 1]
+        farthest = self.warping.distance(nearest.get().astype(np.float64))
+        if not self.banded:
+            farthest = self.bound.upper(farthest / self.scale)
+        self.limit(np.minimum(self.given, farthest))
+
+    def limit(self, limits: np.ndarray) -> None:
+        """Find for each query the largest estimate that a neighbour within a limit may have."""
         with np.errstate(divide="ignore", over="ignore"):
-            most = np.full(len(limits), np.inf)
             if self.bound.shrink > 0:
                 most = (limits + self.bound.slack) / self.bound.shrink * self.scale
+            else:
+                most = np.full(len(limits), np.inf)
             # see "cost limits" in docs/developer/numerics.rst
             most = (most * most if self.warping.squared else most) * LIMIT_MARGIN
-            self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
+            self.limits = send_one(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
     def certify(self) -> None:
         """Certify the costs of the single shifts that are left."""
@@ -322,6 +331,7 @@ class WarpedRotation:
 
     def certify_shifts(self, items: cp.ndarray) -> None:
         """Lower the costs of pairs to those of some single shifts."""
+        self.lowered |= self.banded
         dtw.certify(
             *(self.rows[1], self.cols[1], items, self.warping),
             least=self.costs,
@@ -338,7 +348,7 @@ class EuclideanRotation:
         rows: DeviceSeries,
         cols: DeviceSeries,
         *,
-        periods: np.ndarray,
+        periods: np.ndarray | cp.ndarray,
         n_neighbors: int,
         excluded: np.ndarray | None,
         limits: np.ndarray,
@@ -355,7 +365,7 @@ class EuclideanRotation:
             # see "cost limits" in docs/developer/numerics.rst
             self.limits = limits * limits * (1 + 8 * FLOAT64_UNIT) + np.finfo(np.float64).tiny
         self.squared, self.cancel = squared, cancel
-        self.costs = cp.full(self.shape, np.inf)
+        self.costs = filled(self.shape, np.inf, np.float64)
 
     def search(self) -> cp.ndarray:
         """Return certified costs of all pairs that may be neighbours, infinity for others."""
@@ -406,7 +416,7 @@ class EuclideanRotation:
             if inside.size:
                 place = cp.asarray(inside), cp.asarray(excluded[inside])
                 lowest[place] = highest[place] = np.inf
-        limits = cp.asarray(self.limits[row:stop])
+        limits = send_one(self.limits[row:stop])
         if self.k <= n_cols:
             limits = cp.minimum(limits, cp.sort(highest, axis=1)[:, self.k - 1])
         # an excluded candidate is beyond any limit
@@ -415,7 +425,7 @@ class EuclideanRotation:
         rest = self.common(correlations, row_norms, col_norms)
         rest |= {"lowest": lowest, "limits": limits, "periods": self.periods, "n_out": count}
         _launch("shifts", threads, **rest, out=None)
-        found = cp.empty((int(count[0]), 4), np.int32)
+        found = cp.empty((int(count.get()[0]), 4), np.int32)
         if len(found):
             count[:] = 0
             _launch("shifts", threads, **rest, out=found)

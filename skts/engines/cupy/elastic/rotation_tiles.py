@@ -14,6 +14,8 @@ from ...core.series import Series
 from ...families.elastic.rotation import RotationSearch
 
 if TYPE_CHECKING:
+    import cupy
+
     from .dtw import DeviceSeries
 
 __all__ = ["RotationTiles"]
@@ -56,7 +58,7 @@ class RotationTiles:
         if reduction.limits is not None:
             limits = reduction.limits[tile.rows]
         options: dict[str, Any] = {
-            "periods": periods(reduction.candidates.take(tile.cols)),
+            "periods": self._periods(reduction.candidates, tile),
             "n_neighbors": k,
             "excluded": excluded,
             "limits": limits,
@@ -92,6 +94,19 @@ class RotationTiles:
         return found._replace(
             rows=found.rows[near], cols=found.cols[near], estimates=found.estimates[near]
         )
+
+    def _periods(self, candidates: Series, tile: Tile) -> cupy.ndarray:
+        """Periods of the candidates of a tile on the current device, kept while they live."""
+        import cupy
+
+        from ..transfers import send_one
+
+        def build() -> tuple[cupy.ndarray, int]:
+            made = send_one(periods(candidates.take(tile.cols)))
+            return made, made.nbytes
+
+        key = "periods", cupy.cuda.Device().id, tile.col, tile.col_stop
+        return self.prepared.get(candidates.owner, key, build)
 
     def _sides(
         self, reduction: RotationSearch, tile: Tile, rescaling: Rescaling | None

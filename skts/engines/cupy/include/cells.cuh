@@ -306,7 +306,7 @@ struct Windows : PlainCell {
     template <typename At, typename T>
     __device__ __forceinline__ T join(const At& at, T best) const {
         const int inside = width - at.row % width;
-        T sums[2] = {T(0), T(0)};
+        T sum = T(0), behind = T(0);
 #pragma unroll 1
         for (int k = 0; k < width; ++k) {
             const int place = k < inside ? inside - 1 - k : k;
@@ -315,9 +315,9 @@ struct Windows : PlainCell {
 #pragma unroll 1
             for (int c = 1; c < at.n_channels; ++c)
                 term = Either{squared}.add(x[c * at.x_stride], y[c * at.y_stride], term);
-            T& sum = sums[k < inside ? 0 : 1];
-            sum = Arithmetic<T>::add(sum, term);
+            if (k < inside) sum = Arithmetic<T>::add(sum, term);
+            else behind = Arithmetic<T>::add(behind, term);
         }
-        return Arithmetic<T>::add(Arithmetic<T>::add(sums[0], sums[1]), best);
+        return Arithmetic<T>::add(Arithmetic<T>::add(sum, behind), best);
     }
 };

@@ -1,7 +1,7 @@
 // k-Shape on the GPU, about centres: the leading eigenvectors of S = A' A, A the aligned members of a
 // cluster. `gram` multiplies with S from the members themselves, for all clusters at once; `extend` is
-// a step of the block Lanczos iteration on two vectors a cluster, `combine` takes what it has found;
-// `align` writes A where the members are so long that S is formed instead.
+// a step of the block Lanczos iteration on two vectors a cluster, `combine` takes what it has found.
+// `moments` forms S of many short members, and `align` writes A of members that are very long.
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 
@@ -103,8 +103,9 @@ __device__ __forceinline__ void add_over_block(double (&value)[N], double (&sums
 
 // gram: products of S with two vectors, or (SUM) the sum of the members, over one chunk of members.
 // One block: `chunk` members of one cluster, T threads. One thread: K points (t, t + T, ...) of all of
-// them, in registers, ROWS members at a time; a member is read once. vectors[cluster] holds two vectors
-// of n_channels * length points, clusters lie `stride` apart. partial[block][2][points] is written.
+// them, in registers, ROWS members at a time; a member is read once. vectors[cluster] holds vectors
+// of n_channels * length points, of which two are multiplied: the first, or the last of known[cluster]
+// where that is given. Clusters lie `stride` apart. partial[block][2][points] is written.
 // Nothing is done for clusters that are not `active`. Members count `weights` times, where that is
 // not null. Shared memory: sums over warps, and members that are listed ahead.
 template <int K, int T, int ROWS, bool SUM>
@@ -113,7 +114,8 @@ __global__ void __launch_bounds__(T) gram(
     const int* __restrict__ shifts, const int* __restrict__ order,
     const long long* __restrict__ starts, const int* __restrict__ chunk_starts,
     const unsigned char* __restrict__ active, int n_clusters, int chunk, int n_channels, int length,
-    const double* __restrict__ vectors, long long stride, double* __restrict__ partial) {
+    const double* __restrict__ vectors, long long stride, const int* __restrict__ known,
+    double* __restrict__ partial) {
     __shared__ double sums[2][ROWS * 2][T / 32];
     __shared__ int ids[LISTED], moves[LISTED];
     __shared__ double factors[LISTED];
@@ -124,7 +126,7 @@ __global__ void __launch_bounds__(T) gram(
     if (!active[cluster]) return;
     const long long first = starts[cluster] + (long long)(block - chunk_starts[cluster]) * chunk;
     const long long stop = min(first + chunk, starts[cluster + 1]);
-    const double* v = vectors + cluster * stride;
+    const double* v = vectors + cluster * stride + (known ? (known[cluster] - 2) * (long long)size : 0);
     int time[K];
     double total[2][K];
 #pragma unroll
@@ -173,12 +175,84 @@ __global__ void __launch_bounds__(T) gram(
     }
 }
 
-// collect: out[cluster][i], the sum of partial[block][i] over the cluster's blocks; i < count.
+// moments: sums of the products of all pairs of points, and of the points, of the members of one chunk.
+// One block: `chunk` members of one cluster, MOMENT_THREADS threads. One thread: a square of SIDE x SIDE
+// pairs (i, j), those with i <= j, square by square along j; and a point. partial[block] gets the
+// squares, row by row, then the n_channels * length <= MOMENT_POINTS sums. Members count `weights`
+// times. Shared memory: two batches of ROWS members, and members that are listed ahead.
+extern "C" __global__ void __launch_bounds__(MOMENT_THREADS) moments(
+    const double* __restrict__ values, const double* __restrict__ weights,
+    const int* __restrict__ shifts, const int* __restrict__ order,
+    const long long* __restrict__ starts, const int* __restrict__ chunk_starts, int n_clusters,
+    int chunk, int n_channels, int length, double* __restrict__ partial) {
+    constexpr int SIDE = 4, ROWS = 16, WIDTH = 64, APART = MOMENT_THREADS / WIDTH;
+    static_assert(LISTED % ROWS == 0 && MOMENT_POINTS <= WIDTH && MOMENT_POINTS % SIDE == 0, "");
+    __shared__ __align__(16) double batch[2][ROWS][WIDTH];
+    __shared__ int ids[LISTED], moves[LISTED];
+    __shared__ double factors[LISTED];
+    const ListedMembers members{ids, moves, factors};
+    const int block = blockIdx.x, t = threadIdx.x, size = n_channels * length;
+    if (block >= chunk_starts[n_clusters]) return;
+    const int cluster = cluster_of(chunk_starts, n_clusters, block);
+    const long long first = starts[cluster] + (long long)(block - chunk_starts[cluster]) * chunk;
+    const long long stop = min(first + chunk, starts[cluster + 1]);
+    const int sides = (size + SIDE - 1) / SIDE, n_squares = sides * (sides + 1) / 2;
+    int i = 0, j = t;
+    while (i < sides && j >= sides - i) j -= sides - i++;
+    const bool paired = t < n_squares;
+    i *= SIDE;
+    j = paired ? i + j * SIDE : 0;
+    double product[SIDE][SIDE] = {}, sum = 0;
+    const int column = t % WIDTH, time = column < size ? column % length : -(1 << 30);
+    int turn = 0;
+    for (long long row = first; row < stop; row += ROWS, turn ^= 1) {
+        const int listed = (int)(row - first) % LISTED;
+        if (listed == 0) list_members<MOMENT_THREADS>(members, order, shifts, weights, row, stop);
+        double x[ROWS / APART];
+#pragma unroll
+        for (int m = 0; m < ROWS / APART; ++m) {
+            const int r = t / WIDTH + m * APART, shift = row + r < stop ? moves[listed + r] : 0;
+            const int from = time - shift;
+            x[m] = row + r < stop && from >= 0 && from < length
+                       ? values[(long long)ids[listed + r] * size + column - shift] * factors[listed + r]
+                       : 0.0;
+        }
+#pragma unroll
+        for (int m = 0; m < ROWS / APART; ++m) batch[turn][t / WIDTH + m * APART][column] = x[m];
+        __syncthreads();
+        if (paired)
+#pragma unroll 4
+            for (int r = 0; r < ROWS; ++r) {
+                double a[SIDE], b[SIDE];
+#pragma unroll
+                for (int q = 0; q < SIDE; ++q) {
+                    a[q] = batch[turn][r][i + q];
+                    b[q] = batch[turn][r][j + q];
+                }
+#pragma unroll
+                for (int p = 0; p < SIDE; ++p)
+#pragma unroll
+                    for (int q = 0; q < SIDE; ++q) product[p][q] += a[p] * b[q];
+            }
+        if (t < size)
+            for (int r = 0; r < ROWS; ++r) sum += batch[turn][r][t];
+    }
+    double* out = partial + (long long)block * (n_squares * SIDE * SIDE + size);
+    if (paired)
+#pragma unroll
+        for (int p = 0; p < SIDE; ++p)
+#pragma unroll
+            for (int q = 0; q < SIDE; ++q) out[(t * SIDE + p) * SIDE + q] = product[p][q];
+    if (t < size) out[n_squares * SIDE * SIDE + t] = sum;
+}
+
+// collect: out[cluster][i], the sum of partial[block][i] over the cluster's blocks; i < count. Blocks lie
+// `width` apart, clusters `stride`.
 // One block, dim3(32, PARTIAL_LANES): 32 sums (grid x) of one cluster (grid y). One thread: every PARTIAL_LANES-th
 // of the cluster's blocks, in their order; the lanes are added in theirs. Shared memory: their sums.
 extern "C" __global__ void collect(
     const double* __restrict__ partial, const int* __restrict__ chunk_starts,
-    const unsigned char* __restrict__ active, long long count, long long width,
+    const unsigned char* __restrict__ active, long long count, long long width, long long stride,
     double* __restrict__ out) {
     __shared__ double sums[PARTIAL_LANES][32];
     const long long i = (long long)blockIdx.x * 32 + threadIdx.x;
@@ -192,132 +266,192 @@ extern "C" __global__ void collect(
     __syncthreads();
     if (lane || i >= count) return;
     for (int other = 1; other < PARTIAL_LANES; ++other) sum += sums[other][threadIdx.x];
-    out[cluster * width + i] = sum;
+    out[cluster * stride + i] = sum;
 }
 
 // --- one step of the block Lanczos iteration, all clusters at once -----------------------------------
 
-__device__ __forceinline__ double dot(const double* a, const double* b, int size, double* scratch) {
-    double sum = 0;
-    for (int d = threadIdx.x; d < size; d += STEP_THREADS) sum += a[d] * b[d];
-    return fold_block(sum, scratch, STEP_THREADS / 32, Plus());
-}
+// Sums of two numbers over the block: every thread gets them. `room` has two places a warp, and may be
+// written again after the next barrier but one.
+struct Two {
+    double a, b;
+};
 
-// Subtracts from each channel of both vectors its mean: one warp a channel.
-__device__ void center(double* pair, int n_channels, int length) {
-    for (int part = threadIdx.x / 32; part < 2 * n_channels; part += STEP_THREADS / 32) {
-        double* channel = pair + (long long)part * length;
-        double sum = 0;
-        for (int i = threadIdx.x % 32; i < length; i += 32) sum += channel[i];
-        const double mean = warp_sum(sum) / length;
-        for (int i = threadIdx.x % 32; i < length; i += 32) channel[i] -= mean;
-    }
-    __syncthreads();
-}
-
-// Takes from both vectors what they have of the basis; `shares`[2][known] gets how much that was.
-__device__ void project(double* pair, const double* basis, int known, int size, double* shares) {
+__device__ __forceinline__ Two add_two(Two value, double* room) {
+    constexpr int WARPS = STEP_THREADS / 32;
     const int lane = threadIdx.x % 32;
-    for (int i = threadIdx.x / 32; i < known; i += STEP_THREADS / 32) {
-        double a = 0, b = 0;
-        for (int d = lane; d < size; d += 32) {
-            const double v = basis[(long long)i * size + d];
-            a += v * pair[d];
-            b += v * pair[size + d];
-        }
-        a = warp_sum(a);
-        b = warp_sum(b);
-        if (lane == 0) {
-            shares[i] = a;
-            shares[known + i] = b;
-        }
+    add_lanes(value.a);
+    add_lanes(value.b);
+    __syncthreads();
+    if (lane == 0) {
+        room[threadIdx.x / 32] = value.a;
+        room[WARPS + threadIdx.x / 32] = value.b;
     }
     __syncthreads();
-    for (int d = threadIdx.x; d < size; d += STEP_THREADS) {
-        double a = pair[d], b = pair[size + d];
-        for (int i = 0; i < known; ++i) {
-            const double v = basis[(long long)i * size + d];
-            a -= shares[i] * v;
-            b -= shares[known + i] * v;
-        }
-        pair[d] = a;
-        pair[size + d] = b;
-    }
-    __syncthreads();
+    value = {lane < WARPS ? room[lane] : 0.0, lane < WARPS ? room[WARPS + lane] : 0.0};
+    add_lanes(value.a);
+    add_lanes(value.b);
+    return value;
 }
 
-// extend: makes of each cluster's pair of vectors (n_clusters, 2, size) the next two of its orthonormal
-// basis (n_clusters, room, size), which has `known` so far. The pair was S times the last two of them:
-// matrix[cluster][i][known - 2 ...] gets its products with the basis, coupling[cluster] the upper
-// triangle (a, b, c) of what is left in terms of the new vectors. What is left at rounding level
-// becomes a vector of zeros, which adds nothing. One block a cluster; shared memory: 2 * room shares.
-extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
-    double* __restrict__ pairs, double* __restrict__ bases, int known, int room, int n_channels,
-    int length, int centered, const unsigned char* __restrict__ active,
-    double* __restrict__ matrix, double* __restrict__ coupling) {
-    extern __shared__ double shares[];
-    __shared__ double scratch[STEP_THREADS / 32];
-    const int size = n_channels * length, cluster = blockIdx.x;
-    if (!active[cluster]) return;
-    double* pair = pairs + (long long)cluster * 2 * size;
-    double* basis = bases + (long long)cluster * room * size;
-    double* products = matrix + (long long)cluster * room * room;
-    if (centered) center(pair, n_channels, length);
-    double norms[2], rest[2] = {0, 0}, inner = 0;
-    for (int q = 0; q < 2; ++q) norms[q] = sqrt(dot(pair + q * size, pair + q * size, size, scratch));
-    // rounding is that of the larger vector; at the start each stands for itself
-    if (known) norms[0] = norms[1] = fmax(norms[0], norms[1]);
-    for (int round = 0; round < 2; ++round) {
-        project(pair, basis, known, size, shares);
-        for (int i = threadIdx.x; i < 2 * known; i += STEP_THREADS) {
-            const int row = i % known, column = known - 2 + i / known;
-            const double before = round ? products[row * room + column] : 0.0;
-            products[row * room + column] = before + shares[i];
+// A pair of vectors of `size` points, one behind the other.
+struct Pair {
+    double* points;
+    int size;
+
+    // sums of the squares of each
+    __device__ Two squares(double* room) const {
+        Two sum{0, 0};
+        for (int d = threadIdx.x; d < size; d += STEP_THREADS) {
+            sum.a += points[d] * points[d];
+            sum.b += points[size + d] * points[size + d];
+        }
+        return add_two(sum, room);
+    }
+
+    // sum of their products
+    __device__ double inner(double* room) const {
+        Two sum{0, 0};
+        for (int d = threadIdx.x; d < size; d += STEP_THREADS) sum.a += points[d] * points[size + d];
+        return add_two(sum, room).a;
+    }
+
+    // Subtracts from each channel of both vectors its mean: one warp a channel.
+    __device__ void center(int n_channels, int length) const {
+        const int lane = threadIdx.x % 32;
+        for (int part = threadIdx.x / 32; part < 2 * n_channels; part += STEP_THREADS / 32) {
+            double* channel = points + (long long)part * length;
+            double sum = 0;
+#pragma unroll 8
+            for (int i = lane; i < length; i += 32) sum += channel[i];
+            const double mean = warp_sum(sum) / length;
+#pragma unroll 8
+            for (int i = lane; i < length; i += 32) channel[i] -= mean;
         }
         __syncthreads();
     }
+
+    // Takes from both vectors what they have of the basis; `shares`[2][known] gets how much that was.
+    __device__ void project(const double* basis, int known, double* shares) const {
+        const int lane = threadIdx.x % 32;
+        for (int i = threadIdx.x / 32; i < known; i += STEP_THREADS / 32) {
+            const double* v = basis + (long long)i * size;
+            double a = 0, b = 0;
+#pragma unroll 8
+            for (int d = lane; d < size; d += 32) {
+                a += v[d] * points[d];
+                b += v[d] * points[size + d];
+            }
+            add_lanes(a);
+            add_lanes(b);
+            if (lane == 0) {
+                shares[i] = a;
+                shares[known + i] = b;
+            }
+        }
+        __syncthreads();
+        for (int d = threadIdx.x; d < size; d += STEP_THREADS) {
+            double a = points[d], b = points[size + d];
+#pragma unroll 8
+            for (int i = 0; i < known; ++i) {
+                const double v = basis[(long long)i * size + d];
+                a -= shares[i] * v;
+                b -= shares[known + i] * v;
+            }
+            points[d] = a;
+            points[size + d] = b;
+        }
+        __syncthreads();
+    }
+};
+
+// extend: makes of each cluster's pair of vectors (n_clusters, 2, size) the next two of its orthonormal
+// basis (n_clusters, room, size), which has known[cluster] so far. The pair was S times the last two of
+// them; to `begin` a basis anew, `first` and `second` (n_clusters, size) are taken. Column known - 2 and the next
+// of matrix[column][cluster][room] get the products of the pair with the basis, coupling[cluster] the
+// upper triangle (a, b, c) of what is left in terms of the new vectors. What is left at rounding level
+// becomes a vector of zeros, which adds nothing. One block a cluster; shared memory: 2 * room shares,
+// and with `held` the pair.
+extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
+    double* __restrict__ pairs, const double* __restrict__ first, const double* __restrict__ second,
+    double* __restrict__ bases, int* __restrict__ known, int begin, int room, int n_channels,
+    int length, int centered, int held, const unsigned char* __restrict__ active, double* __restrict__ matrix,
+    double* __restrict__ coupling) {
+    extern __shared__ double shares[];
+    __shared__ double scratch[2 * STEP_THREADS / 32];
+    const int size = n_channels * length, cluster = blockIdx.x, t = threadIdx.x;
+    if (!active[cluster]) return;
+    const int count = begin ? 0 : known[cluster];
+    double* given = pairs + (long long)cluster * 2 * size;
+    const Pair pair{held ? shares + 2 * room : given, size};
+    double* basis = bases + (long long)cluster * room * size;
+    double* products = matrix + (long long)cluster * room;
+    const long long column = (long long)gridDim.x * room;
+    if (held || count == 0) {
+        const double* a = count ? given : first + (long long)cluster * size;
+        const double* b = count ? given + size : second + (long long)cluster * size;
+        for (int d = t; d < size; d += STEP_THREADS) {
+            pair.points[d] = a[d];
+            pair.points[size + d] = b[d];
+        }
+        __syncthreads();
+    }
+    if (centered) pair.center(n_channels, length);
+    Two norms = pair.squares(scratch);
+    norms = {sqrt(norms.a), sqrt(norms.b)};
+    // rounding is that of the larger vector; at the start each stands for itself
+    if (count) norms.a = norms.b = fmax(norms.a, norms.b);
+    for (int round = 0; round < 2 && count; ++round) {
+        pair.project(basis, count, shares);
+        for (int i = t; i < 2 * count; i += STEP_THREADS) {
+            double& product = products[(count - 2 + i / count) * column + i % count];
+            product = round ? product + shares[i] : shares[i];
+        }
+        __syncthreads();
+    }
+    double rest[2] = {0, 0}, inner = 0;
     for (int q = 0; q < 2; ++q) {
-        double* vector = pair + q * size;
+        double* vector = pair.points + q * size;
         if (q == 1 && rest[0] > 0)
             for (int round = 0; round < 2; ++round) {
-                const double share = dot(pair, vector, size, scratch);
+                const double share = pair.inner(scratch);
                 inner += share;
-                for (int d = threadIdx.x; d < size; d += STEP_THREADS) vector[d] -= share * pair[d];
+                for (int d = t; d < size; d += STEP_THREADS) vector[d] -= share * pair.points[d];
                 __syncthreads();
             }
-        rest[q] = sqrt(dot(vector, vector, size, scratch));
-        if (!(rest[q] > NEGLIGIBLE * norms[q])) rest[q] = 0;
+        const Two squares = pair.squares(scratch);
+        rest[q] = sqrt(q ? squares.b : squares.a);
+        if (!(rest[q] > NEGLIGIBLE * (q ? norms.b : norms.a))) rest[q] = 0;
         const double factor = rest[q] > 0 ? 1 / rest[q] : 0.0;
-        for (int d = threadIdx.x; d < size; d += STEP_THREADS)
+        for (int d = t; d < size; d += STEP_THREADS)
             vector[d] = factor > 0 ? vector[d] * factor : 0.0;
         __syncthreads();
     }
     // what was small against what it was taken from is neither centred nor orthogonal yet
-    if (centered) center(pair, n_channels, length);
-    project(pair, basis, known, size, shares);
-    for (int q = 0; q < 2; ++q) {
-        double* vector = pair + q * size;
-        if (q == 1) {
-            const double share = dot(pair, vector, size, scratch);
-            for (int d = threadIdx.x; d < size; d += STEP_THREADS) vector[d] -= share * pair[d];
-            __syncthreads();
-        }
-        const double norm = sqrt(dot(vector, vector, size, scratch));
-        for (int d = threadIdx.x; d < size; d += STEP_THREADS) {
-            vector[d] = norm > 0 ? vector[d] / norm : 0.0;
-            basis[(long long)(known + q) * size + d] = vector[d];
-        }
-        __syncthreads();
+    if (centered) pair.center(n_channels, length);
+    if (count) pair.project(basis, count, shares);
+    double norm = sqrt(pair.squares(scratch).a);
+    for (int d = t; d < size; d += STEP_THREADS)
+        pair.points[d] = norm > 0 ? pair.points[d] / norm : 0.0;
+    __syncthreads();
+    const double share = pair.inner(scratch);
+    for (int d = t; d < size; d += STEP_THREADS) pair.points[size + d] -= share * pair.points[d];
+    __syncthreads();
+    norm = sqrt(pair.squares(scratch).b);
+    for (int d = t; d < size; d += STEP_THREADS) {
+        basis[(long long)count * size + d] = pair.points[d];
+        basis[(long long)(count + 1) * size + d] = norm > 0 ? pair.points[size + d] / norm : 0.0;
     }
-    if (threadIdx.x == 0) {
+    if (t == 0) {
         coupling[cluster * 3] = rest[0];
         coupling[cluster * 3 + 1] = inner;
         coupling[cluster * 3 + 2] = rest[1];
+        known[cluster] = count + 2;
     }
 }
 
-// combine: out[cluster][q], a mix of the first `known` vectors of a basis with mixes[cluster][q][i],
-// i < room, for two q. One thread a point (grid x), grid y: clusters.
+// combine: out[q][cluster], a mix of the first `known` vectors of a basis with mixes[cluster][q][i],
+// i < known, for two q. One thread a point (grid x), grid y: clusters.
 extern "C" __global__ void combine(
     const double* __restrict__ bases, const double* __restrict__ mixes, int known, int room,
     int size, double* __restrict__ out) {
@@ -327,11 +461,11 @@ extern "C" __global__ void combine(
     double a = 0, b = 0;
     for (int i = 0; i < known; ++i) {
         const double v = bases[(cluster * room + i) * size + d];
-        a += mixes[cluster * 2 * room + i] * v;
-        b += mixes[(cluster * 2 + 1) * room + i] * v;
+        a += mixes[cluster * 2 * known + i] * v;
+        b += mixes[(cluster * 2 + 1) * known + i] * v;
     }
-    out[cluster * 2 * size + d] = a;
-    out[(cluster * 2 + 1) * size + d] = b;
+    out[cluster * size + d] = a;
+    out[(gridDim.y + cluster) * size + d] = b;
 }
 
 // align: members order[first + row], shifted, centred and weighted, one a row of `out`; rows beyond

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import cupy as cp
 import numpy as np
 
-from ...core.constants import PARTIAL_LANES, STEP_THREADS
+from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
+from ..launch import Launches
 from ..loading import blocks_for, load_kernel
-from .members import Members, chunk_rows
+from ..transfers import bring
+from .members import Members, Sorting, chunk_rows
 from .programs import choose_gram
 
 __all__ = [
+    "DENSE_RESIDUAL",
+    "Leading",
+    "LeadingVectors",
     "Products",
     "choose_gram",
     "dense_bytes",
     "dense_eigenvectors",
     "krylov_bytes",
-    "leading_vectors",
 ]
 
 #: Vectors of the basis before the iteration starts anew.
@@ -29,9 +35,14 @@ ROOM = 64
 RESTARTS = 4
 #: Steps after which Ritz values are looked at, whatever the values: when a cluster is done must not
 #: depend on the others. A step over few series costs less than a look.
-CHECKS = (6, 8, 10, 13, 16, 20, 25)
+CHECKS = (5, 7, 9, 12, 15, 20, 25)
 CHECKS_OF_MANY = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29)
 MANY = 2**25
+#: Shared memory of a block that holds two vectors, at most; longer ones stay in memory.
+SHARED = 46 * 1024
+#: Residual of eigenvectors from S itself, relative to the eigenvalue.
+#: see "centres" in docs/developer/numerics.rst
+DENSE_RESIDUAL = 64 * FLOAT64_UNIT
 #: Members whose outer products one multiplication adds up.
 DENSE_ROWS = 4096
 
@@ -54,42 +65,61 @@ class Products:
 
     def apply(self, vectors: cp.ndarray, stride: int, out: cp.ndarray, *, sums: bool) -> None:
         """Write S times the vectors, or the sum of the members, to out[cluster]."""
-        load_kernel(self.kernel.file, self.kernel.names[sums])(
-            self.blocks,
-            self.kernel.threads,
-            values=self.values,
-            weights=self.members.weights,
-            shifts=self.members.shifts,
-            order=self.members.order,
-            starts=self.members.starts,
-            chunk_starts=self.chunk_starts,
-            active=self.active,
-            n_clusters=self.n_clusters,
-            chunk=self.chunk,
-            n_channels=self.n_channels,
-            length=self.length,
-            vectors=vectors,
-            stride=stride,
-            partial=self.partial,
-        )
+        for launch in self.ready(vectors, stride, None, out, sums=sums):
+            launch()
+
+    def ready(
+        self,
+        vectors: cp.ndarray,
+        stride: int,
+        known: cp.ndarray | None,
+        out: cp.ndarray,
+        *,
+        sums: bool,
+    ) -> list[Callable[[], None]]:
+        """Return the launches of `apply`; with `known` for the last two vectors of bases."""
         count = self.size * (1 if sums else 2)
-        load_kernel("kshape/centers.cu", "collect")(
-            (blocks_for(count, 32), self.n_clusters),
-            (32, PARTIAL_LANES),
-            partial=self.partial,
-            chunk_starts=self.chunk_starts,
-            active=self.active,
-            count=count,
-            width=2 * self.size,
-            out=out,
-        )
+        return [
+            load_kernel(self.kernel.file, self.kernel.names[sums]).ready(
+                self.blocks,
+                self.kernel.threads,
+                values=self.values,
+                weights=self.members.weights,
+                shifts=self.members.shifts,
+                order=self.members.order,
+                starts=self.members.starts,
+                chunk_starts=self.chunk_starts,
+                active=self.active,
+                n_clusters=self.n_clusters,
+                chunk=self.chunk,
+                n_channels=self.n_channels,
+                length=self.length,
+                vectors=vectors,
+                stride=stride,
+                known=known,
+                partial=self.partial,
+            ),
+            load_kernel("kshape/centers.cu", "collect").ready(
+                (blocks_for(count, 32), self.n_clusters),
+                (32, PARTIAL_LANES),
+                partial=self.partial,
+                chunk_starts=self.chunk_starts,
+                active=self.active,
+                count=count,
+                width=2 * self.size,
+                stride=count,
+                out=out,
+            ),
+        ]
 
 
 class Leading(NamedTuple):
-    """The result of `leading_vectors`, on the host.
+    """Leading eigenvectors of clusters, on the host.
 
     Attributes
     ----------
+    counts : ndarray of shape (n_clusters,)
+        Number of members of each cluster.
     totals : ndarray of shape (n_clusters, size)
         Sum of the members of each cluster, centred.
     values : ndarray of shape (n_clusters,)
@@ -101,124 +131,183 @@ class Leading(NamedTuple):
         tell, NaN where the iteration did not settle.
     """
 
+    counts: np.ndarray
     totals: np.ndarray
     values: np.ndarray
     vectors: np.ndarray
     errors: np.ndarray
 
 
-def leading_vectors(
-    values: cp.ndarray,
-    members: Members,
-    previous: np.ndarray | None,
-    squares: np.ndarray,
-    cancel: np.ndarray,
-    *,
-    centered: bool,
-) -> Leading:
-    """Find the leading eigenvectors of all clusters at once, from their aligned members.
+class LeadingVectors:
+    """Finds the leading eigenvectors of clusters of the same series again and again.
 
-    The iteration is that of `leading_shape`, which the CPU runs, but that it looks at the Ritz
-    values at fixed steps: a cluster is done at the same one whatever other clusters do.
+    The iteration is that of `leading_shape`, which the CPU runs, for all clusters at once, but that
+    it looks at the Ritz values at fixed steps: a cluster is done at the same one whatever other
+    clusters do. Each basis grows by two vectors in a step.
 
     Parameters
     ----------
     values : cupy.ndarray of shape (n_series, n_channels, n_timepoints)
         Series.
-    members : Members
-        Series by cluster.
-    previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
-        Centres to start from.
-    squares : ndarray of shape (n_clusters,)
-        Sum of the squared norms of the members of each cluster.
-    cancel : ndarray
-        Turns 1 on an interrupt.
+    n_clusters : int
+        Number of clusters.
+    wanted : slice
+        Those whose vectors are found.
+    weighted : bool
+        Whether series count more or less than once.
     centered : bool
         Whether members are centred.
     """
-    products = Products(values, members)
-    size, k = products.size, products.n_clusters
-    last = min(ROOM, 2 * (-(-size // 2) + 1))
-    room = last + 2
-    guess = np.broadcast_to(generic_vector(size), (k, size))
-    if previous is not None:
-        before = previous.reshape(k, size)
-        guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
-    pairs = cp.empty((k, 2, size))
-    products.apply(pairs, 2 * size, pairs, sums=True)
-    sums = pairs.get()
-    sums[:, 1] = guess
-    totals = center_space(sums[:, 0], products.n_channels, centered)
-    pairs.set(sums)
-    bases = cp.empty((k, room, size))
-    matrix, coupling = cp.zeros((k, room, room)), cp.zeros((k, 3))
-    found = Leading(totals, np.zeros(k), np.zeros((k, size)), np.full(k, np.nan))
-    found.errors[squares == 0] = 0.0
-    waiting = squares > 0
-    if not waiting.any():
+
+    def __init__(
+        self,
+        values: cp.ndarray,
+        n_clusters: int,
+        wanted: slice,
+        *,
+        weighted: bool,
+        centered: bool,
+    ) -> None:
+        self.sorting = Sorting(len(values), n_clusters, wanted, weighted=weighted)
+        self.products = products = Products(values, self.sorting.members)
+        self.centered = centered
+        k, size = products.n_clusters, products.size
+        self.last = min(ROOM, 2 * (-(-size // 2) + 1))
+        self.room = self.last + 2
+        self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
+        # sums of the members, and the Ritz vectors: those to start from, in the end
+        self.ends, self.guess = cp.empty((3, k, size)), cp.empty((k, size))
+        self.known = cp.empty(k, np.int32)
+        # coupling and columns of the matrix lie together, so that one transfer brings both
+        self.report = cp.zeros(3 * k + self.room * k * self.room)
+        step = [
+            *products.ready(self.bases, self.room * size, self.known, self.pairs, sums=False),
+            self._extension(self.ends[1], self.ends[2], begin=False),
+        ]
+        begin = [
+            *self.sorting.launches,
+            *products.ready(self.pairs, 2 * size, None, self.ends, sums=True),
+            self._extension(self.ends[0], self.guess, begin=True),
+        ]
+        again = [self._extension(self.ends[1], self.ends[2], begin=True)]
+        checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
+        stops = [*(check for check in checks if 2 * check < self.last), self.last // 2]
+        # between two looks at the Ritz values, or before the first
+        self.rounds = {
+            2 * stop: Launches(step * (stop - before)) for before, stop in pairwise(stops)
+        }
+        self.first, self.again = (Launches([*one, *stops[0] * step]) for one in (begin, again))
+        self.stops = [2 * stop for stop in stops]
+
+    def _extension(
+        self, first: cp.ndarray, second: cp.ndarray, *, begin: bool
+    ) -> Callable[[], None]:
+        """The launch of `extend`; to begin, from some vectors."""
+        k = self.products.n_clusters
+        shared = 16 * (self.room + self.products.size)
+        held = shared <= SHARED
+        return load_kernel("kshape/centers.cu", "extend").ready(
+            k,
+            STEP_THREADS,
+            pairs=self.pairs,
+            first=first,
+            second=second,
+            bases=self.bases,
+            known=self.known,
+            begin=begin,
+            room=self.room,
+            n_channels=self.products.n_channels,
+            length=self.products.length,
+            centered=self.centered,
+            held=held,
+            active=self.products.active,
+            matrix=self.report[3 * k :],
+            coupling=self.report,
+            shared_mem=shared if held else 16 * self.room,
+        )
+
+    def find(
+        self,
+        labels: cp.ndarray,
+        shifts: cp.ndarray,
+        weights: np.ndarray | None,
+        previous: np.ndarray | None,
+        counted: tuple[np.ndarray, np.ndarray],
+        cancel: np.ndarray,
+    ) -> Leading:
+        """Find the leading eigenvectors of all clusters at once, from their aligned members.
+
+        Parameters
+        ----------
+        labels, shifts : cupy.ndarray of shape (n_series,), int32
+            Cluster of each series, and how far it moves to the right.
+        weights : ndarray or None
+            How often each counts.
+        previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
+            Centres to start from.
+        counted : tuple of two ndarray of shape (n_clusters,)
+            Members of each cluster, and the sum of their squared norms.
+        cancel : ndarray
+            Turns 1 on an interrupt.
+        """
+        counts, squares = counted
+        k, size = self.guess.shape
+        found = Leading(
+            counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
+        )
+        found.errors[squares == 0] = 0.0
+        waiting = squares > 0
+        if not waiting.any():
+            return found
+        guess = np.broadcast_to(generic_vector(size), (k, size))
+        if previous is not None:
+            before = previous.reshape(k, size)
+            guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
+        self.guess.set(np.ascontiguousarray(guess))
+        self.sorting.take(labels, shifts, weights)
+        begin = self.first
+        for _ in range(RESTARTS):
+            begin()
+            for known in self.stops:
+                if known != self.stops[0]:
+                    self.rounds[known]()
+                if cancel[0]:
+                    return found
+                mixes, done = _ritz(*self._projected(known), squares, waiting, found)
+                self._combine(mixes)
+                if done.any():
+                    totals, vectors = bring(self.ends[:2])
+                    totals = center_space(totals, self.products.n_channels, self.centered)
+                    found.totals[done], found.vectors[done] = totals[done], vectors[done]
+                waiting &= ~done
+                if not waiting.any():
+                    return found
+                if done.any():
+                    self.products.active.set(waiting.astype(np.uint8))
+            begin = self.again
         return found
-    if not waiting.all():
-        products.active.set(waiting.astype(np.uint8))
-    checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
-    for _ in range(RESTARTS):
-        _extend(products, pairs, bases, 0, matrix, coupling, centered=centered)
-        for known in range(2, last + 1, 2):
-            products.apply(bases[:, known - 2 :], room * size, pairs, sums=False)
-            _extend(products, pairs, bases, known, matrix, coupling, centered=centered)
-            if known < last and known // 2 not in checks:
-                continue
-            if cancel[0]:
-                return found
-            mixes, done = _ritz(
-                matrix[:, :known, :known].get(), coupling.get(), squares, waiting, found, room
-            )
-            load_kernel("kshape/centers.cu", "combine")(
-                (blocks_for(size, 128), k),
-                128,
-                bases=bases,
-                mixes=cp.asarray(mixes),
-                known=known,
-                room=room,
-                size=size,
-                out=pairs,
-            )
-            if done.any():
-                vectors = pairs.get()
-                found.vectors[done] = vectors[done, 0]
-            waiting &= ~done
-            if not waiting.any():
-                return found
-            products.active.set(waiting.astype(np.uint8))
-    return found
 
+    def _projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
+        """Bring S in the bases, of `known` vectors, and the coupling; see `_ritz`."""
+        k = self.products.n_clusters
+        report = bring(self.report[: 3 * k + known * k * self.room])
+        columns = report[3 * k :].reshape(known, k, self.room)[:, :, :known]
+        return columns.transpose(1, 2, 0), report[: 3 * k].reshape(k, 3)
 
-def _extend(
-    products: Products,
-    pairs: cp.ndarray,
-    bases: cp.ndarray,
-    known: int,
-    matrix: cp.ndarray,
-    coupling: cp.ndarray,
-    *,
-    centered: bool,
-) -> None:
-    """Make the pairs the next vectors of the bases, which have `known` so far."""
-    room = bases.shape[1]
-    load_kernel("kshape/centers.cu", "extend")(
-        products.n_clusters,
-        STEP_THREADS,
-        pairs=pairs,
-        bases=bases,
-        known=known,
-        room=room,
-        n_channels=products.n_channels,
-        length=products.length,
-        centered=centered,
-        active=products.active,
-        matrix=matrix,
-        coupling=coupling,
-        shared_mem=16 * room,
-    )
+    def _combine(self, mixes: np.ndarray) -> None:
+        """Mix two vectors of each cluster: the first may be the answer, both begin a restart."""
+        k, _, known = mixes.shape
+        size = self.products.size
+        load_kernel("kshape/centers.cu", "combine")(
+            (blocks_for(size, 128), k),
+            128,
+            bases=self.bases,
+            mixes=cp.asarray(mixes),
+            known=known,
+            room=self.room,
+            size=size,
+            out=self.ends[1:],
+        )
 
 
 def _ritz(
@@ -227,7 +316,6 @@ def _ritz(
     squares: np.ndarray,
     waiting: np.ndarray,
     leading: Leading,
-    room: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Look at the Ritz values of the clusters that wait.
 
@@ -243,18 +331,16 @@ def _ritz(
         Clusters to look at.
     leading : Leading
         Gets eigenvalues and errors of those that are done.
-    room : int
-        Vectors that a basis has room for.
 
     Returns
     -------
-    mixes : ndarray of shape (n_clusters, 2, room)
+    mixes : ndarray of shape (n_clusters, 2, known)
         How the two best Ritz vectors are mixed from the basis.
     done : ndarray of bool
         Where the vector is as good as it needs to be, or as it can be.
     """
     k, known, _ = matrix.shape
-    mixes = np.zeros((k, 2, room))
+    mixes = np.zeros((k, 2, known))
     done = np.zeros(k, bool)
     clusters = np.flatnonzero(waiting)
     if clusters.size == 0:
@@ -264,7 +350,7 @@ def _ritz(
     for cluster, ritz, rows in zip(
         clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
     ):
-        mixes[cluster, :, :known] = rows[:2]
+        mixes[cluster] = rows[:2]
         a, b, c = coupling[cluster]
         first, second = (
             float(np.hypot(a * row[-2] + b * row[-1], c * row[-1])) for row in rows[:2]
@@ -359,6 +445,6 @@ def dense_bytes(size: int) -> int:
 
 
 def krylov_bytes(n_series: int, n_clusters: int, size: int) -> int:
-    """Bytes that `leading_vectors` takes beside the series: bases, pairs, sums of chunks."""
+    """Bytes that `LeadingVectors` takes beside the series: bases, pairs, sums of chunks."""
     chunks = -(-n_series // chunk_rows(n_series)) + n_clusters
     return 8 * size * (n_clusters * (min(ROOM, size + 4) + 8) + 2 * chunks) + 40 * n_series

@@ -58,12 +58,12 @@ extern "C" __global__ void longest(
 }
 
 // nearest: the centre of each series, of those within TIE of the least distance the first; the shift
-// is UNCLEAR where errors of the distances, at most doubts[centre], could change that.
-// One thread a series.
+// is UNCLEAR where errors of the distances, at most doubts[centre], could change that, which
+// *n_unclear counts. One thread a series.
 extern "C" __global__ void nearest(
     const double* __restrict__ distances, const int* __restrict__ shifts,
     const double* __restrict__ doubts, long long n_series, int n_centers, int* __restrict__ labels, int* __restrict__ label_shifts,
-    double* __restrict__ label_distances) {
+    double* __restrict__ label_distances, int* __restrict__ n_unclear) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_series) return;
     const double* row = distances + i * n_centers;
@@ -76,7 +76,9 @@ extern "C" __global__ void nearest(
     while (!(row[label] - doubts[label] <= high + TIE)) ++label;
     const bool clear = row[label] + doubts[label] <= low + TIE;
     labels[i] = label;
-    label_shifts[i] = clear ? shifts[i * n_centers + label] : UNCLEAR;
+    const int shift = clear ? shifts[i * n_centers + label] : UNCLEAR;
+    if (shift == UNCLEAR) atomicAdd(n_unclear, 1);
+    label_shifts[i] = shift;
     label_distances[i] = row[label];
 }
 
@@ -92,51 +94,80 @@ __device__ __forceinline__ int take_labels(
     return size;
 }
 
-// count: counts[label][block], how many of the block's series have the label.
-// One block: SORTED_SERIES series, 256 threads. Shared memory: their labels.
+// count: counts[label][block], how many of the block's series have the label; labels and shifts are
+// copied to where the next steps find them.
+// One block: SORTED_SERIES series, 256 threads. One warp: every eighth label. Shared memory: labels.
 extern "C" __global__ void count(
-    const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
+    const int* __restrict__ labels, const int* __restrict__ shifts, long long n_series, int n_clusters,
+    int* __restrict__ counts, int* __restrict__ kept_labels, int* __restrict__ kept_shifts) {
     __shared__ int mine[SORTED_SERIES];
-    const int size = take_labels(labels, n_series, mine);
-    for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
-        int found = 0;
-        for (int i = 0; i < size; ++i) found += mine[i] == label;
-        counts[(long long)label * gridDim.x + blockIdx.x] = found;
-    }
-}
-
-// scatter: order[ends[label][block] - count + rank] = series. `ends` holds the running sums of
-// counts, in their order. One block and shared memory as above; one thread: four series.
-extern "C" __global__ void scatter(
-    const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
-    const long long* __restrict__ ends, int* __restrict__ order) {
-    __shared__ int mine[SORTED_SERIES];
-    const int size = take_labels(labels, n_series, mine);
+    const int size = take_labels(labels, n_series, mine), lane = threadIdx.x % 32;
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        int rank = 0;
-        for (int before = 0; before < i; ++before) rank += mine[before] == mine[i];
-        const long long place = (long long)mine[i] * gridDim.x + blockIdx.x;
-        order[ends[place] - counts[place] + rank] = blockIdx.x * SORTED_SERIES + i;
+        kept_labels[first + i] = mine[i];
+        kept_shifts[first + i] = shifts[first + i];
+    }
+    for (int label = threadIdx.x / 32; label < n_clusters; label += blockDim.x / 32) {
+        int found = 0;
+        for (int i = lane; i < size; i += 32) found += mine[i] == label;
+        found = warp_sum(found);
+        if (lane == 0) counts[(long long)label * gridDim.x + blockIdx.x] = found;
     }
 }
 
-// bounds: where each of n_clusters, from `first` on, starts in the order, and its first chunk; all
-// of them are active.
-// One block; one thread adds up the chunks.
-extern "C" __global__ void bounds(
-    const long long* __restrict__ ends, long long blocks, int first, int n_clusters, int chunk,
-    long long* __restrict__ starts, int* __restrict__ chunk_starts,
-    unsigned char* __restrict__ active) {
-    for (int cluster = threadIdx.x; cluster <= n_clusters; cluster += blockDim.x) {
+// bounds: ends[label][block], the running sums of counts[label][block]; and where each of n_clusters,
+// from `first` on, starts in the order, and its first chunk; all of them are active.
+// One block of SORTED_SERIES threads. One thread: a run of the counts; a cluster; one adds up the
+// chunks. Shared memory: sums of the runs.
+extern "C" __global__ void __launch_bounds__(SORTED_SERIES) bounds(
+    const int* __restrict__ counts, long long n_counts, long long blocks, int first, int n_clusters,
+    int chunk, long long* __restrict__ ends, long long* __restrict__ starts,
+    int* __restrict__ chunk_starts, unsigned char* __restrict__ active) {
+    __shared__ long long sums[SORTED_SERIES / 32];
+    const int t = threadIdx.x, lane = t % 32;
+    const long long each = (n_counts + SORTED_SERIES - 1) / SORTED_SERIES;
+    const long long begin = min(t * each, n_counts), end = min(begin + each, n_counts);
+    long long run = 0;
+    for (long long i = begin; i < end; ++i) run += counts[i];
+    long long before = scan_sum(run, lane);
+    if (lane == 31) sums[t / 32] = before;
+    __syncthreads();
+    before -= run;
+    for (int warp = 0; warp < t / 32; ++warp) before += sums[warp];
+    for (long long i = begin; i < end; ++i) ends[i] = before += counts[i];
+    __syncthreads();
+    for (int cluster = t; cluster <= n_clusters; cluster += SORTED_SERIES) {
         starts[cluster] = first + cluster ? ends[(first + cluster) * blocks - 1] : 0;
         if (cluster < n_clusters) active[cluster] = 1;
     }
     __syncthreads();
-    if (threadIdx.x) return;
+    if (t) return;
     int chunks = 0;
     for (int cluster = 0; cluster < n_clusters; ++cluster) {
         chunk_starts[cluster] = chunks;
         chunks += (int)((starts[cluster + 1] - starts[cluster] + chunk - 1) / chunk);
     }
     chunk_starts[n_clusters] = chunks;
+}
+
+// scatter: order[ends[label][block] - count + rank] = series.
+// One block and shared memory as for `count`, SORTED_SERIES threads. One thread: a series.
+extern "C" __global__ void __launch_bounds__(SORTED_SERIES) scatter(
+    const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
+    const long long* __restrict__ ends, int* __restrict__ order) {
+    __shared__ __align__(16) int mine[SORTED_SERIES];
+    const int size = take_labels(labels, n_series, mine), i = threadIdx.x;
+    if (i >= size) return;
+    const int label = mine[i];
+    int rank = 0;
+    // four at a time
+    const int4* fours = reinterpret_cast<const int4*>(mine);
+#pragma unroll 4
+    for (int four = 0; four < i / 4; ++four) {
+        const int4 others = fours[four];
+        rank += (others.x == label) + (others.y == label) + (others.z == label) + (others.w == label);
+    }
+    for (int before = i / 4 * 4; before < i; ++before) rank += mine[before] == label;
+    const long long place = (long long)label * gridDim.x + blockIdx.x;
+    order[ends[place] - counts[place] + rank] = blockIdx.x * SORTED_SERIES + i;
 }

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...core.constants import SORTED_SERIES
 from ..loading import blocks_for, load_kernel
-from ..transfers import near
 
-__all__ = ["Members", "chunk_rows", "sort"]
+__all__ = ["Members", "Sorting", "chunk_rows", "sort"]
 
 THREADS = 256
 #: Members of a chunk: at least so many, and more where there would be too many chunks.
@@ -33,7 +32,7 @@ class Members(NamedTuple):
     chunk_starts : cupy.ndarray of int32
         The first chunk of members of each cluster, and their number.
     active : cupy.ndarray of uint8
-        Clusters that are worked on.
+        Clusters that are worked on: all, at first.
     weights : cupy.ndarray of float64 or None
         How often each series counts, in their own order; None where once.
     """
@@ -46,6 +45,79 @@ class Members(NamedTuple):
     weights: cp.ndarray | None
 
 
+class Sorting:
+    """A counting sort of series by label, in memory that serves again and again.
+
+    Parameters
+    ----------
+    n_series, n_clusters : int
+        Numbers of series and clusters.
+    wanted : slice
+        Clusters to describe.
+    weighted : bool
+        Whether series count more or less than once.
+    """
+
+    def __init__(self, n_series: int, n_clusters: int, wanted: slice, *, weighted: bool) -> None:
+        blocks = blocks_for(n_series, SORTED_SERIES)
+        self.counts = cp.empty((n_clusters, blocks), np.int32)
+        self.labels, order, shifts = (cp.empty(n_series, np.int32) for _ in range(3))
+        n_wanted = wanted.stop - wanted.start
+        self.members = Members(
+            order,
+            cp.empty(n_wanted + 1, np.int64),
+            shifts,
+            cp.empty(n_wanted + 1, np.int32),
+            cp.empty(n_wanted, np.uint8),
+            cp.empty(n_series) if weighted else None,
+        )
+        ends = cp.empty((n_clusters, blocks), np.int64)
+        #: What follows `take`.
+        self.launches = [
+            load_kernel("kshape/labels.cu", "bounds").ready(
+                1,
+                SORTED_SERIES,
+                counts=self.counts,
+                n_counts=self.counts.size,
+                blocks=blocks,
+                first=wanted.start,
+                n_clusters=n_wanted,
+                chunk=chunk_rows(n_series),
+                ends=ends,
+                starts=self.members.starts,
+                chunk_starts=self.members.chunk_starts,
+                active=self.members.active,
+            ),
+            load_kernel("kshape/labels.cu", "scatter").ready(
+                blocks,
+                SORTED_SERIES,
+                labels=self.labels,
+                n_series=n_series,
+                counts=self.counts,
+                ends=ends,
+                order=order,
+            ),
+        ]
+
+    def take(self, labels: cp.ndarray, shifts: cp.ndarray, weights: np.ndarray | None) -> None:
+        """Copy what the series have, and count labels."""
+        n_clusters, blocks = self.counts.shape
+        if weights is not None:
+            assert self.members.weights is not None
+            self.members.weights.set(weights)
+        load_kernel("kshape/labels.cu", "count")(
+            blocks,
+            THREADS,
+            labels=labels,
+            shifts=shifts,
+            n_series=labels.size,
+            n_clusters=n_clusters,
+            counts=self.counts,
+            kept_labels=self.labels,
+            kept_shifts=self.members.shifts,
+        )
+
+
 def sort(
     labels: cp.ndarray,
     shifts: cp.ndarray,
@@ -53,37 +125,12 @@ def sort(
     n_clusters: int,
     wanted: slice,
 ) -> Members:
-    """Sort series by label (counts of blocks, running sums, places), and describe some clusters."""
-    n_series = labels.size
-    blocks = blocks_for(n_series, SORTED_SERIES)
-    counts = cp.empty((n_clusters, blocks), np.int32)
-    load_kernel("kshape/labels.cu", "count")(
-        blocks, THREADS, labels=labels, n_series=n_series, n_clusters=n_clusters, counts=counts
-    )
-    (each,) = near(counts)
-    ends = cp.asarray(np.cumsum(each, dtype=np.int64))
-    order = cp.empty(n_series, np.int32)
-    load_kernel("kshape/labels.cu", "scatter")(
-        blocks, THREADS, labels=labels, n_series=n_series, counts=counts, ends=ends, order=order
-    )
-    n_wanted = wanted.stop - wanted.start
-    starts = cp.empty(n_wanted + 1, np.int64)
-    chunk_starts = cp.empty(n_wanted + 1, np.int32)
-    active = cp.empty(n_wanted, np.uint8)
-    load_kernel("kshape/labels.cu", "bounds")(
-        1,
-        THREADS,
-        ends=ends,
-        blocks=blocks,
-        first=wanted.start,
-        n_clusters=n_wanted,
-        chunk=chunk_rows(n_series),
-        starts=starts,
-        chunk_starts=chunk_starts,
-        active=active,
-    )
-    on_device = None if weights is None else cp.asarray(weights)
-    return Members(order, starts, shifts, chunk_starts, active, on_device)
+    """Sort series by label, and describe some clusters."""
+    sorting = Sorting(labels.size, n_clusters, wanted, weighted=weights is not None)
+    sorting.take(labels, shifts, weights)
+    for launch in sorting.launches:
+        launch()
+    return sorting.members
 
 
 def chunk_rows(n_series: int) -> int:

@@ -12,16 +12,22 @@ from typing import NamedTuple
 __all__ = [
     "CENTER_KERNELS",
     "LABEL_KERNELS",
+    "SHORT",
+    "SHORT_CAPABILITY",
     "GramKernel",
     "Transform",
     "kernels",
     "choose_gram",
     "choose_transform",
+    "short_kernel",
 ]
 
 #: Kernels of ``labels.cu``, and those of ``centers.cu`` that have one instance.
 LABEL_KERNELS = ("longest", "nearest", "count", "scatter", "bounds")
-CENTER_KERNELS = ("collect", "extend", "combine", "align")
+CENTER_KERNELS = ("collect", "extend", "combine", "moments", "align")
+#: Points of series of one channel that are compared by products of matrices, at most, on devices
+#: that multiply matrices of float64: of compute capability 8.0 or more.
+SHORT, SHORT_CAPABILITY = 64, 80
 #: Additions and multiplications of a butterfly of each radix, a value.
 RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}
 RADICES |= {12: 9.0, 15: 11.2, 16: 9.0}
@@ -187,6 +193,11 @@ def choose_gram(size: int) -> GramKernel | None:
     return None
 
 
+def short_kernel(n_timepoints: int) -> str:
+    """Name of the kernel of ``short.cu`` for series of so many points."""
+    return f"correlate_short<{-(-n_timepoints // 4)}>"
+
+
 def kernels() -> dict[str, list[str]]:
     """List some of the instances of each source file, for the compile check."""
     lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)
@@ -196,6 +207,7 @@ def kernels() -> dict[str, list[str]]:
         "kshape/correlate.cu": sorted(
             name for t in transforms if t is not None for name in t.names
         ),
+        "kshape/short.cu": [short_kernel(n) for n in (3, 8, 24, 56, 64)],
         "kshape/labels.cu": list(LABEL_KERNELS),
         "kshape/centers.cu": sorted({name for g in grams if g is not None for name in g.names})
         + list(CENTER_KERNELS),

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import cupy as cp
 import numpy as np
 
+from ...families.kshape.distances import Assignment
 from ...families.kshape.shapes import Shapes
 from ..loading import blocks_for, load_kernel, multiprocessors
-from .programs import Transform, choose_transform
+from ..transfers import LARGE, bring, read_number, to_host
+from .programs import SHORT, SHORT_CAPABILITY, Transform, choose_transform, short_kernel
 
-__all__ = ["DeviceShapes", "Spectra", "distances", "nearest", "spectra", "upload"]
+__all__ = [
+    "DeviceAssignment",
+    "DeviceShapes",
+    "Spectra",
+    "distances",
+    "is_short",
+    "nearest",
+    "short_distances",
+    "spectra",
+    "upload",
+]
 
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
 FFT_BATCH = 64
+#: Short series: those of a block at a time, centres of a block, and how often a block takes series.
+SHORT_SERIES, SHORT_CENTERS, SHORT_ROUNDS = 64, 8, 8
 
 
 class DeviceShapes(NamedTuple):
@@ -180,13 +194,86 @@ def distances(
     return found, shifts
 
 
-def nearest(
-    found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+def is_short(shapes: Shapes) -> bool:
+    """Whether this device compares series by `short_distances`, without their spectra."""
+    if shapes.n_channels > 1 or shapes.n_timepoints > SHORT:
+        return False
+    return int(cp.cuda.Device().compute_capability) >= SHORT_CAPABILITY
+
+
+def short_distances(
+    series: DeviceShapes, centers: DeviceShapes, doubts: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Distances and shifts of short series and centres, as `distances` finds them."""
+    (n_series, _, length), n_centers = series.values.shape, centers.norms.size
+    found = cp.empty((n_series, n_centers))
+    shifts = cp.empty((n_series, n_centers), np.int32)
+    groups = blocks_for(n_series, SHORT_SERIES)
+    rounds = max(1, min(SHORT_ROUNDS, groups // (4 * multiprocessors())))
+    load_kernel("kshape/short.cu", short_kernel(length))(
+        (blocks_for(groups, rounds), blocks_for(n_centers, SHORT_CENTERS)),
+        128,
+        values=series.values,
+        norms=series.norms,
+        n_series=n_series,
+        length=length,
+        centers=centers.values,
+        center_norms=centers.norms,
+        doubts=doubts,
+        n_centers=n_centers,
+        rounds=rounds,
+        distances=found,
+        shifts=shifts,
+    )
+    return found, shifts
+
+
+class DeviceAssignment(NamedTuple):
+    """The centre of each series, on the device, as in `Assignment`.
+
+    Attributes
+    ----------
+    packed : cupy.ndarray of uint8
+        The memory of all the others, which comes to the host in one transfer.
+    labels, shifts : cupy.ndarray of int32
+        Centres and shifts.
+    distances : cupy.ndarray of float64
+        Distances.
+    n_unclear : cupy.ndarray of int32
+        How many shifts are `UNCLEAR`, one number.
+    """
+
+    packed: cp.ndarray
+    labels: cp.ndarray
+    shifts: cp.ndarray
+    distances: cp.ndarray
+    n_unclear: cp.ndarray
+
+    @classmethod
+    def empty(cls, n_series: int) -> Self:
+        """Return memory for so many series; none is unclear yet."""
+        packed = cp.empty(16 * n_series + 8, np.uint8)
+        distances = packed[: 8 * n_series].view(np.float64)
+        labels, shifts = packed[8 * n_series : -8].view(np.int32).reshape(2, n_series)
+        packed[-8:].fill(0)
+        return cls(packed, labels, shifts, distances, packed[-8:-4].view(np.int32))
+
+    def bring(self) -> tuple[Assignment, int]:
+        """Bring all to the host; labels and shifts stay with the user."""
+        n = self.labels.size
+        if self.packed.nbytes < LARGE:
+            packed = bring(self.packed)
+            labels, shifts = packed[8 * n : -8].view(np.int32).reshape(2, n).copy()
+            distances = packed[: 8 * n].view(np.float64)
+            return Assignment(labels, shifts, distances), int(packed[-8:-4].view(np.int32)[0])
+        found = Assignment(bring(self.labels), bring(self.shifts), to_host(self.distances))
+        return found, read_number(self.n_unclear)
+
+
+def nearest(found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray) -> DeviceAssignment:
     """Label, shift and distance of each series; the shift is `UNCLEAR` where either is."""
     n_series, n_centers = found.shape
-    labels, label_shifts = (cp.empty(n_series, np.int32) for _ in range(2))
-    label_distances = cp.empty(n_series)
+    made = DeviceAssignment.empty(n_series)
     load_kernel("kshape/labels.cu", "nearest")(
         blocks_for(n_series, THREADS),
         THREADS,
@@ -195,8 +282,9 @@ def nearest(
         doubts=doubts,
         n_series=n_series,
         n_centers=n_centers,
-        labels=labels,
-        label_shifts=label_shifts,
-        label_distances=label_distances,
+        labels=made.labels,
+        label_shifts=made.shifts,
+        label_distances=made.distances,
+        n_unclear=made.n_unclear,
     )
-    return labels, label_shifts, label_distances
+    return made

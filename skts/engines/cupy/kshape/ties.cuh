@@ -13,6 +13,12 @@ __device__ __forceinline__ Rank rank_of_shift(int i, int length, int n) {
     return i > n - length ? 2 * Rank(n - i) : 2 * Rank(n);
 }
 
+// The same of the shift at a place of those from 1 - length to length - 1.
+__device__ __forceinline__ int rank_of_place(int place, int length) {
+    const int shift = place - (length - 1);
+    return shift < 0 ? -2 * shift - 1 : 2 * shift;
+}
+
 // The least correlations that may tie the largest, `top`, and that surely do; `scale` is what NCC
 // was multiplied by, `doubt` how far an NCC may be off.
 struct Ties {

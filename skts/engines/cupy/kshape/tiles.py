@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.constants import FLOAT64_UNIT
+from ...core.constants import MOMENT_POINTS
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.kshape.centers import Centers, SBDCenters, center_error, scaled_center
@@ -26,15 +26,13 @@ from ...families.kshape.eigenvectors import LEVEL
 from ...families.kshape.shapes import Shapes
 
 if TYPE_CHECKING:
+    from .centers import Leading
     from .sbd import DeviceShapes, Spectra
 
 __all__ = ["SBDTiles"]
 
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
-#: Residual of eigenvectors from S itself, relative to the eigenvalue.
-#: see "centres" in docs/developer/numerics.rst
-DENSE_RESIDUAL = 64 * FLOAT64_UNIT
 
 
 class SBDTiles:
@@ -45,12 +43,13 @@ class SBDTiles:
 
     def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape: series, spectra of pairs and centres."""
-        from .sbd import FFT_BATCH, transform_length
+        from .sbd import FFT_BATCH, is_short, transform_length
 
         shapes = reduction.series
-        n = transform_length(shapes.n_timepoints)
         size = shapes.n_channels * shapes.n_timepoints
-        spectrum = 16 * shapes.n_channels * n
+        spectrum = 0
+        if not is_short(shapes):
+            spectrum = 16 * shapes.n_channels * transform_length(shapes.n_timepoints)
         # every device keeps its own series
         series = self.workers(None) * rows * (8 * size + spectrum // 2 + 16)
         centers = cols * (8 * size + spectrum)
@@ -69,37 +68,36 @@ class SBDTiles:
 
     def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
-        from ..transfers import bring, to_host
         from . import sbd
 
-        on_device = sbd.nearest(*self._sbd_distances(reduction, tile))
-        labels, shifts, distances = on_device
-        # labels and shifts stay with the user
-        found = Assignment(bring(labels), bring(shifts), to_host(distances))
-        clear = found.clear
-        settle_assignment(reduction, tile, found, cancel)
-        if clear and tile.shape == reduction.shape:
-            self._sbd_labels(found.labels, found.shifts, (labels, shifts))
+        nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
+        found, n_unclear = nearest.bring()
+        if n_unclear:
+            settle_assignment(reduction, tile, found, cancel)
+        elif tile.shape == reduction.shape:
+            self._sbd_labels(found.labels, found.shifts, (nearest.labels, nearest.shifts))
         return found
 
     def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any, Any]:
         """Distances and shifts of a tile, and the errors of NCC with its centres, on the device."""
-        import cupy
-
+        from ..transfers import send
         from . import sbd
 
-        series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
+        shapes, rows = reduction.series, (tile.row, tile.row_stop)
         chosen = reduction.centers.take(tile.cols)
-        # one copy for both
-        norms, doubts = cupy.asarray(np.stack([chosen.norms, reduction.doubts[tile.cols]]))
-        centers = sbd.DeviceShapes(cupy.asarray(chosen.values), norms)
+        values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
+        centers = sbd.DeviceShapes(values, norms)
+        if sbd.is_short(shapes):
+            series = self._sbd_series(shapes, *rows)
+            return *sbd.short_distances(series, centers, doubts), doubts
+        spectra, series_norms = self._sbd_spectra(shapes, *rows)
         found = sbd.distances(
-            series,
+            spectra,
             series_norms,
             sbd.spectra(centers, paired=False),
             norms,
             doubts,
-            reduction.series.n_timepoints,
+            shapes.n_timepoints,
         )
         return *found, doubts
 
@@ -147,67 +145,63 @@ class SBDTiles:
 
         def build() -> tuple[tuple[np.ndarray, tuple[Any, Any]], int]:
             made = known or tuple(cupy.asarray(np.asarray(a, np.int32)) for a in (labels, shifts))
-            return (shifts, made), 8 * labels.size
+            # beside distances, where they come from an assignment
+            return (shifts, made), 16 * labels.size
 
         key = ("labels", cupy.cuda.Device().id)
         belonging, found = self.prepared.get(labels, key, build)
         return found if belonging is shifts else build()[0][1]
 
-    def _krylov_bytes(self, shapes: Shapes, n_clusters: int) -> tuple[int, int] | None:
-        """Bytes of the series and of iteration on members beside them; None where S is formed."""
+    def _resident_bytes(self, reduction: SBDCenters, rows: int) -> tuple[int, int] | None:
+        """Bytes of the series and of work on members beside them; None where members stream."""
+        from . import moments
         from .centers import choose_gram, krylov_bytes
 
+        shapes = reduction.series
         n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
-        series, beside = 8 * n * size, krylov_bytes(n, n_clusters, size)
-        fits = choose_gram(size) is not None and series + beside <= self.prepared.capacity // 2
-        return (series, beside) if fits else None
+        series = 8 * n * size
+        if size <= MOMENT_POINTS:
+            beside = moments.moment_bytes(n, rows, size)
+        elif choose_gram(size) is not None:
+            beside = krylov_bytes(n, rows, size)
+        else:
+            return None
+        return (series, beside) if series + beside <= self.prepared.capacity // 2 else None
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes on each device for some centres: of iteration on members, or of S."""
+        """Bytes on each device for some centres: of work on resident members, or of S."""
         from .centers import dense_bytes
 
         if rows > LARGEST_GRID:
             return 0, 2**62
         shapes = reduction.series
-        resident = self._krylov_bytes(shapes, rows)
+        resident = self._resident_bytes(reduction, rows)
         if resident is None:
             return 0, dense_bytes(shapes.n_channels * shapes.n_timepoints)
         return 0, sum(resident)
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters, and how far they are at most from the certified ones."""
-        from . import centers, members
+        from . import centers
 
         shapes = reduction.series
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
-        resident = self._krylov_bytes(shapes, n_clusters)
-        device_values = leading = None
-        if resident is not None:
-            device_values = self._sbd_series(shapes, 0, len(shapes)).values
-            # memory beside the series is not counted as prepared: prepared data make room
-            self.prepared.make_room(resident[1])
-            labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
-            sorted_series = members.sort(
-                labels, shifts, reduction.weights, reduction.n_clusters, tile.rows
-            )
-            previous = None if reduction.previous is None else reduction.previous[tile.rows]
-            leading = centers.leading_vectors(
-                device_values,
-                sorted_series,
-                previous,
-                reduction.squares[tile.rows],
-                cancel,
-                centered=reduction.centered,
-            )
         found = Centers(np.zeros((n_clusters, size)), np.zeros(n_clusters))
+        device_values, leading = self._resident_centers(reduction, tile, cancel)
         for row in range(n_clusters):
             cluster = tile.row + row
-            if reduction.squares[cluster] == 0 or cancel[0]:
+            if cancel[0]:
                 continue
             if leading is not None and not np.isnan(leading.errors[row]):
                 value, error = leading.values[row], leading.errors[row]
                 vector, total = leading.vectors[row], leading.totals[row]
+                count = leading.counts[row]
+                if value == 0 and error == 0:
+                    continue
             else:
+                square, count = reduction.squares[cluster], reduction.counts[cluster]
+                if square == 0:
+                    continue
                 self.prepared.make_room(centers.dense_bytes(size))
                 values, vectors, total = centers.dense_eigenvectors(
                     shapes,
@@ -219,12 +213,51 @@ class SBDTiles:
                     centered=reduction.centered,
                 )
                 value, second = (*values, 0.0)[:2]
-                residuals = 2 * (DENSE_RESIDUAL * value,)
-                error = center_error((value, second), residuals, reduction.squares[cluster])
+                residuals = 2 * (centers.DENSE_RESIDUAL * value,)
+                error = center_error((value, second), residuals, square)
                 vector = vectors[0]
             # against what the sum of the members could be
-            sign = vector @ total / np.sqrt(reduction.counts[cluster] * value) if value > 0 else 0.0
+            sign = vector @ total / np.sqrt(count * value) if value > 0 else 0.0
             found.errors[row] = error if abs(sign) > 2 * LEVEL + error else np.inf
             found.values[row] = scaled_center(-vector if sign < 0 else vector, reduction.centered)
         values = found.values.reshape(n_clusters, shapes.n_channels, shapes.n_timepoints)
         return found._replace(values=values)
+
+    def _resident_centers(
+        self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray
+    ) -> tuple[Any, Leading | None]:
+        """Series on the device and leading eigenvectors; None for both where members stream."""
+        import cupy
+
+        from . import centers, members, moments
+
+        shapes = reduction.series
+        size = shapes.n_channels * shapes.n_timepoints
+        resident = self._resident_bytes(reduction, tile.shape[0])
+        if resident is None:
+            return None, None
+        values = self._sbd_series(shapes, 0, len(shapes)).values
+        labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
+        n_clusters, weights, centered = reduction.n_clusters, reduction.weights, reduction.centered
+        if size <= MOMENT_POINTS:
+            # memory beside the series is not counted as prepared: prepared data make room
+            self.prepared.make_room(resident[1])
+            found = members.sort(labels, shifts, weights, n_clusters, tile.rows)
+            return values, moments.leading_vectors(values, found, centered=centered)
+
+        def build() -> tuple[centers.LeadingVectors, int]:
+            made = centers.LeadingVectors(
+                values, n_clusters, tile.rows, weighted=weights is not None, centered=centered
+            )
+            return made, resident[1]
+
+        device = cupy.cuda.Device().id
+        key = "centres", device, n_clusters, tile.row, tile.row_stop, weights is not None, centered
+        previous = None if reduction.previous is None else reduction.previous[tile.rows]
+        counted = reduction.counts[tile.rows], reduction.squares[tile.rows]
+        iteration = self.prepared.get(shapes.values, key, build, resident[1])
+        if iteration.products.values is not values:
+            # of a copy of the series that had to make room since
+            self.prepared.drop(shapes.values, key)
+            iteration = self.prepared.get(shapes.values, key, build, resident[1])
+        return values, iteration.find(labels, shifts, weights, previous, counted, cancel)

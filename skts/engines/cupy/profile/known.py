@@ -38,12 +38,12 @@ class Side(NamedTuple):
 
 
 def _open_side(
-    windows: slice, regular: Near, scores: Near, k: int, capacity: int, dtype: type
+    windows: slice, regular: Near, scores: Near | None, k: int, capacity: int, dtype: type
 ) -> Side:
     """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
     tops = module_of(regular).full(regular.size, TAKES_NO_PART, np.int32)
-    inside = np.where(regular[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
-    tops[windows] = inside
+    reached = np.int32(0) if scores is None else _leading_bits(scores, dtype)
+    tops[windows] = np.where(regular[windows], reached, np.int32(TAKES_NO_PART))
     slots = cp.asarray(np.repeat(tops, k)) if k > 1 else cp.zeros(1, np.int32)
     return Side(
         cp.asarray(tops),
@@ -144,25 +144,32 @@ class Known:
         self.regular, self.device = regular, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
         self.dtype, k = dtype, join.n_neighbors
-        self.linear = [_linear(line, join.length, level) for line in searched]
+        first, second = searched
+        linear = _linear(first, join.length, level)
+        self.linear = linear, linear if second is first else _linear(second, join.length, level)
         self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
         sides = []
         for at, windows in enumerate((area.rows, area.cols)):
-            alpha, beta = (values[windows] for values in self.linear[at])
-            scores = np.zeros_like(alpha)
+            scores = None
             if join.hint is not None and (at == 0 or join.within):
-                # see "join limits" in docs/developer/numerics.rst
-                hint = module_of(alpha).asarray(join.hint[at][windows])
-                limit = (hint * self.unit) ** 2 * (1 + 1e-12)
-                scores = (alpha - limit) / beta
-                scores = np.where(np.isfinite(scores), scores * (1 - 1e-12), 0.0)
+                scores = self._known_scores(at, windows, join.hint[at][windows])
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
             if at and not join.within:
                 capacity = 1
             sides.append(_open_side(windows, regular[at], scores, k, capacity, self.dtype))
         self.sides = sides[0], sides[1]
         self.found = [MeasuredNeighbors(side.tops.size, k) for side in sides]
+
+    def _known_scores(self, at: int, windows: slice, hint: np.ndarray) -> Near | None:
+        """Scores that windows reach whose neighbours are as near as a hint says; None: nothing."""
+        if np.isinf(hint).all():
+            return None
+        alpha, beta = (values[windows] for values in self.linear[at])
+        # see "join limits" in docs/developer/numerics.rst
+        limit = (module_of(alpha).asarray(hint) * self.unit) ** 2 * (1 + 1e-12)
+        scores = (alpha - limit) / beta
+        return np.where(np.isfinite(scores), scores * (1 - 1e-12), 0.0)
 
     def take(self, other: Known) -> None:
         """Add the results of another device or lane; for one neighbour of each window."""

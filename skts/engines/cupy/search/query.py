@@ -18,6 +18,7 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ..elastic import dtw
+from ..transfers import send_one
 from .programs import WarpKernel
 
 __all__ = ["Query", "prepare_query"]
@@ -104,7 +105,7 @@ class Query:
         def build() -> cp.ndarray:
             columns = np.full(kernel.width, np.inf, np.float32)
             columns[kernel.width - self.length :] = self.single[0]
-            return cp.asarray(columns)
+            return send_one(columns)
 
         return self.once(kernel, build)
 

@@ -17,6 +17,7 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.search.subsequence import SubsequenceNeighbors, TileMatches
 from ..elastic.cells import cell_of
+from ..transfers import send_one
 from .programs import choose_warp
 from .query import Query, prepare_query
 from .room import SearchRoom
@@ -142,7 +143,7 @@ def _seed(
     if count < values.size:
         positions = positions[np.argpartition(values, count)[:count]]
     if positions.size:
-        seeds = Listed(cp.asarray(np.sort(positions).astype(np.int32)), positions.size)
+        seeds = Listed(send_one(np.sort(positions).astype(np.int32)), positions.size)
         found = estimate(windows, seeds, query, reduction, room)
         fine = query.interval(query.bound, squared=squared)
         positions, values = least_of_runs(windows, found, query, fine, upper=True)

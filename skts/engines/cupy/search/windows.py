@@ -17,7 +17,7 @@ from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
 from ..elastic.cells import NO_PARAMETERS
 from ..loading import blocks_for, load_kernel
-from ..transfers import filled, send
+from ..transfers import filled, send, send_one
 from .programs import WarpKernel
 from .query import Query
 from .room import SearchRoom
@@ -198,8 +198,8 @@ def _bound_channel(
     windows: DeviceWindows, query: Query, warping: Warping, channel: int
 ) -> cp.ndarray:
     """The bound of each window in one channel."""
-    envelope = query.once(("envelope", channel), lambda: cp.asarray(query.envelope[channel]))
-    single = query.once(("single", channel), lambda: cp.asarray(query.single[channel]))
+    envelope = query.once(("envelope", channel), lambda: send_one(query.envelope[channel]))
+    single = query.once(("single", channel), lambda: send_one(query.single[channel]))
     costs = cp.empty(windows.count, np.float32)
     load_kernel("search/search.cu", "bounds")(
         blocks_for(windows.count, THREADS),

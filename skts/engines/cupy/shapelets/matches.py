@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.constants import MATCH_THREADS
 from ..loading import MODEST_RATE, blocks_for, load_kernel, pays
+from ..transfers import send_one
 from .match_programs import (
     DOUBLES,
     MEASURED_TOGETHER,
@@ -107,7 +108,7 @@ def best_matches(
     else:
         parts, units = [], [split(*runs(lengths, channels), MEASURED_TOGETHER)]
     # everything in one transfer
-    packed = cp.asarray(
+    packed = send_one(
         np.concatenate([table.view(np.int64), *(u.ravel().view(np.int64) for u in units)])
     )
     n_numbers = len(table) * QUERY.itemsize // 8

@@ -12,7 +12,7 @@ from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, bring, module_of, send, to_host
+from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
 from .matches import best_matches
 from .programs import NAMED_SHARED, ScanKernel, scan_kernel
 from .rules import DeviceRules
@@ -201,7 +201,7 @@ class Lines:
     def _table(self, lengths: list[tuple[PackedScores, int]]) -> cp.ndarray:
         """Addresses and numbers of the scores of lengths for kernels, a row each."""
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
-        return cp.asarray(told.view(np.int64).reshape(len(told), -1))
+        return send_one(told.view(np.int64).reshape(len(told), -1))
 
     def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
         """The argument `node` of kernels."""
@@ -243,7 +243,6 @@ class Lines:
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
-        self._prune()
         bounds = self.list[: self._count()]
         if len(bounds) > FIRST_BATCH:
             bounds = self._distinct(bounds)
@@ -355,7 +354,7 @@ class Lines:
                     *(self.sizes, self.members, not raw, distances, None),
                 )
         found: Near = bring(distances) if self.on_host else distances
-        found /= module_of(found).asarray(np.sqrt(lengths))[:, None]
+        found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
         return found
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
@@ -363,7 +362,7 @@ class Lines:
         m, n = len(where), self.rules.n_members
         distances = joined = self._distances(where)
         if self.ways != ("first",):
-            both = module_of(joined).asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
+            both = as_in(module_of(joined), np.array(self.ways)[where[:, 4]] == "and")[:, None]
             before = self.host_before if self.on_host else self.before
             larger, smaller = (f(before, joined) for f in (np.maximum, np.minimum))
             joined = np.where(both, larger, smaller)
@@ -373,7 +372,7 @@ class Lines:
             return cuts.gain, cuts.gap, distances
         order = cp.argsort(joined, axis=1)
         ordered = cp.take_along_axis(joined, order, axis=1)
-        normalized = cp.asarray(normalized.astype(np.uint8))
+        normalized = send_one(normalized.astype(np.uint8))
         left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         found = cp.empty((2, m), np.int64)
         load_kernel("shapelets/order_lines.cu", "cuts")(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import cupy as cp
 import numpy as np
 
 from ...families.shapelets.criterion import Criterion, Tables
-from ..transfers import send
+from ..transfers import send, send_one
 
 __all__ = ["DeviceRules"]
 
@@ -48,4 +47,4 @@ class DeviceRules:
             tables.slack,
         ]
         floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
-        self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
+        self.judge = send_one(np.array([*addresses, *numbers, *floats.tolist()], np.int64))

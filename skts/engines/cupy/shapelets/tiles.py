@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -263,8 +264,10 @@ class ShapeletTiles(GroupTiles):
         """All series on the current device, kept while they live."""
         import cupy as cp
 
+        from ..transfers import send_one
+
         def build() -> tuple[tuple[cupy.ndarray, cupy.ndarray], int]:
-            made = cp.asarray(series.values), cp.asarray(series.lengths, np.int32)
+            made = send_one(series.values), send_one(series.lengths.astype(np.int32))
             return made, made[0].nbytes + made[1].nbytes
 
         return self.prepared.get(series.values, ("values", cp.cuda.Device().id), build)
@@ -347,14 +350,23 @@ def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
 
     Three quarters of the budget are theirs; what a block of all series needs comes first.
     """
-    n, width = len(reduction.series), reduction.series.n_timepoints
+    n = len(reduction.series)
     room = _room(reduction, n, n, budget)
     if room.block < n:
         return frozenset(), 0
+    most = min(3 * budget // 4, budget - 2 * room.nbytes)
+    return _lengths_within(reduction.series.shape, reduction.lengths, room.together, most)
+
+
+@lru_cache(64)
+def _lengths_within(
+    shape: tuple[int, int, int], lengths: tuple[int, ...], together: int, most: int
+) -> tuple[frozenset[int], int]:
+    """The first lengths whose scores take so many bytes at most, and what they take."""
+    n, n_channels, width = shape
     # windows of a length take as much as those of the first one that it is walked with
-    lengths = np.array(reduction.lengths)
-    walked_with = np.maximum(0, np.arange(len(lengths)) - room.together + 1)
-    windows = width - lengths[walked_with] + 1
-    sizes = np.cumsum(reduction.series.n_channels * (4 * n * n + 9 * n) * windows + 4 * n * n)
-    fits = int(np.searchsorted(sizes, min(3 * budget // 4, budget - 2 * room.nbytes), side="right"))
-    return frozenset(reduction.lengths[:fits]), int(sizes[fits - 1]) if fits else 0
+    walked_with = np.maximum(0, np.arange(len(lengths)) - together + 1)
+    windows = width - np.array(lengths)[walked_with] + 1
+    sizes = np.cumsum(n_channels * (4 * n * n + 9 * n) * windows + 4 * n * n)
+    fits = int(np.searchsorted(sizes, most, side="right"))
+    return frozenset(lengths[:fits]), int(sizes[fits - 1]) if fits else 0

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
-from ..transfers import is_small
+from ..transfers import is_small, send, send_one
 from .programs import columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
@@ -63,7 +63,7 @@ def lay(series: Series, channel: int) -> DeviceChannel:
     centered = np.where(there, points - middle[:, None], 0.0)
     size = np.abs(centered).max(axis=1)
     made = points, centered, sizes.astype(np.int32), size, np.abs(middle)
-    return DeviceChannel(*map(cp.asarray, made))
+    return DeviceChannel(*(send(*made) if module is np else made))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class Walk:
         constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)
         largest = zeros[: 3 * many * n]
         kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
-        sizes = cp.asarray(lengths, np.int32)
+        sizes = send_one(np.array(lengths, np.int32))
         channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
         windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
