@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CERTIFIED_ROUNDING, FLOAT64_UNIT
+from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
 from .candidates import (
     LISTED,
     Candidates,
@@ -45,20 +45,28 @@ from .walk import (
     LANES,
     NOTHING,
     OUTSIDE,
+    SINGLE_LANES,
     WalkAxis,
     best_in_columns,
     best_in_row,
     column_of,
     descend,
     lane_of,
+    narrow,
+    narrow_need,
+    place_in_single,
     record,
     seeds,
+    single_lane_of,
+    widen,
 )
 
 __all__ = ["TileAxis", "Work", "search"]
 
 #: Columns of a strip, for which errors are bounded together.
 WIDTH = 512
+#: The error of a correlation up to which covariances are walked in single precision.
+SINGLE_DOUBT = 2.0**-9
 #: Rows that are looked at together, from one on that holds a pair that may be near.
 BLOCK = 16
 
@@ -105,6 +113,9 @@ class Work(NamedTuple):
         Whether columns look for neighbours, too.
     normalize : True or None
         Whether windows are z-normalised.
+    single : bool
+        Whether covariances may be walked in single precision, which only those of z-normalised
+        windows are.
     """
 
     length: int
@@ -112,6 +123,16 @@ class Work(NamedTuple):
     same: bool
     columns: bool
     normalize: bool | None
+    single: bool
+
+
+class SingleRoom(NamedTuple):
+    """What a walk in single precision reads and writes, see `Workspace`."""
+
+    band: WalkAxis
+    strip: WalkAxis
+    entering: np.ndarray
+    cov: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -129,6 +150,7 @@ class Workspace(NamedTuple):
     ordered: np.ndarray
     held: np.ndarray
     best_of_column: np.ndarray
+    single: SingleRoom
 
 
 class Band(NamedTuple):
@@ -172,6 +194,8 @@ class Strip(NamedTuple):
         The largest error of a covariance, times the weight of its column.
     blur, shift : float
         The largest of its windows.
+    single : bool
+        Whether it is walked in single precision.
     """
 
     start: int
@@ -180,6 +204,7 @@ class Strip(NamedTuple):
     worst: float
     blur: float
     shift: float
+    single: bool
 
 
 class TileJoin(NamedTuple):
@@ -280,9 +305,16 @@ def _open_room(length):
     rows = HEIGHTS[0]
     band = WalkAxis(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows))
     # the last group of a strip has columns beyond it that are no windows
-    columns = WIDTH + LANES
+    columns = WIDTH + SINGLE_LANES
     strip = WalkAxis(
         np.zeros(columns), np.zeros(columns), np.zeros(columns), np.full(columns, NOTHING)
+    )
+    kind = np.float32
+    single = SingleRoom(
+        WalkAxis(np.zeros(rows, kind), np.zeros(rows, kind), np.zeros(rows, kind), np.zeros(rows, kind)),
+        WalkAxis(np.zeros(columns, kind), np.zeros(columns, kind), np.zeros(columns, kind), np.zeros(columns, kind)),
+        np.zeros(rows, kind),
+        np.zeros(SINGLE_LANES, kind),
     )
     return Workspace(
         band,
@@ -290,13 +322,14 @@ def _open_room(length):
         strip,
         np.zeros(WIDTH),
         np.empty(length),
-        np.zeros(WIDTH + LANES + 1),
+        np.zeros(WIDTH + SINGLE_LANES + 1),
         np.zeros(rows),
         np.zeros(LANES),
         np.zeros(LANES),
         np.zeros(LANES),
         np.zeros((BLOCK, LANES)),
         np.zeros((3, LANES)),
+        single,
     )
 
 
@@ -326,10 +359,11 @@ def _open_band(top, side, walked, normalize):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _error(band, reach, stride, length):
+def _error(band, reach, stride, length, single):
     """Bound the error of covariances of a column: of the walk, and of the seed."""
     # see "covariance walk" in docs/developer/numerics.rst
-    error = FLOAT64_UNIT * (band.height + 4) * (2 * band.norm * reach + 4 * band.step * stride)
+    unit, steps = (FLOAT32_UNIT, band.height + 16) if single else (FLOAT64_UNIT, band.height + 4)
+    error = unit * steps * (2 * band.norm * reach + 4 * band.step * stride)
     return error + FLOAT64_UNIT * (length + 8) * band.norm * reach
 
 
@@ -347,7 +381,7 @@ def _error_of_means(band, reach, stride, drift, slip, length):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_strip(start, width, band, side, walked, slack, work):
+def _open_strip(start, width, band, side, walked, slack, single, work):
     """Lay the columns of a strip side by side, and bound the errors of their covariances."""
     steps, length = side.steps, work.length
     middle = side.mean[start + width // 2] if work.normalize is not None else 0.0
@@ -357,7 +391,7 @@ def _open_strip(start, width, band, side, walked, slack, work):
         walked.lead[lane], walked.trail[lane] = steps.lead[at], steps.trail[at]
         walked.weight[lane] = steps.weight[at]
         reach, stride = steps.reach[band.level, at], steps.stride[band.level, at]
-        error = _error(band, reach, stride, length)
+        error = _error(band, reach, stride, length, single)
         if work.normalize is not None:
             drift, slip = abs(side.mean[at] - middle), band.slip + steps.slip[at]
             error += _error_of_means(band, reach, stride, drift, slip, length)
@@ -366,12 +400,12 @@ def _open_strip(start, width, band, side, walked, slack, work):
         else:
             worst = max(worst, error)
         slack[j] = error
-    for j in range(width, width + LANES):
+    for j in range(width, width + SINGLE_LANES):
         lane = lane_of(j)
         walked.lead[lane] = walked.trail[lane] = 0.0
         walked.weight[lane] = 0.0 if work.normalize is not None else -NOTHING
         walked.needed[lane] = NOTHING
-    return Strip(start, width, middle, worst, blur, shift)
+    return Strip(start, width, middle, worst, blur, shift, single)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -488,12 +522,58 @@ def _look_at_columns(block, columns, known, held, scores, best, normalize):
         needed[left + lane] = need
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _narrow_strip(last, strip, room):
+    """Lay rows before the last and columns of a strip side by side in single precision."""
+    single, width = room.single, strip.width
+    for i in range(last):
+        single.band.lead[i], single.band.trail[i] = room.band.lead[i], room.band.trail[i]
+        single.band.weight[i] = room.band.weight[i]
+        single.band.needed[i] = narrow_need(room.band.needed[i])
+        single.entering[i] = narrow(room.entering[i])
+    for i in range(last, single.entering.size):
+        single.entering[i] = narrow(room.entering[i])
+    for j in range(width + SINGLE_LANES):
+        at, lane = lane_of(j), single_lane_of(j)
+        single.strip.lead[lane], single.strip.trail[lane] = room.strip.lead[at], room.strip.trail[at]
+        single.strip.weight[lane] = room.strip.weight[at]
+        single.strip.needed[lane] = narrow_need(room.strip.needed[at])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _widen_half(half, top, n_rows, room):
+    """Write covariances of one half of a group, and what enters it, in double precision."""
+    cov, single = room.cov, room.single
+    for lane in range(LANES):
+        cov[lane] = widen(single.cov[place_in_single(half, lane)])
+    if half == 0:
+        for i in range(top + 1, top + n_rows):
+            room.entering[i] = widen(single.entering[i])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _narrow_half(half, top, left, n_rows, room):
+    """Write what a block has changed of one half of a group in single precision."""
+    cov, single = room.cov, room.single
+    for lane in range(LANES):
+        place = place_in_single(half, lane)
+        single.cov[place] = narrow(cov[lane])
+        at = left + half * LANES + lane
+        single.strip.needed[left + place] = narrow_need(room.strip.needed[at])
+    if half == 1:
+        for i in range(top, top + n_rows):
+            single.band.needed[i] = narrow_need(room.band.needed[i])
+        for i in range(top + 1, top + n_rows):
+            single.entering[i] = narrow(room.entering[i])
+
+
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
+    A block of columns in single precision is looked at in two halves, in double precision.
     """
     a, b, known, known_b, room, work = search
     columns, normalize = work.columns, work.normalize
@@ -501,6 +581,7 @@ def _walk_strip(search, band, strip):
     scores, ordered, best = room.scores, room.ordered, room.best_of_column
     count, count_b = known.n_listed, known_b.n_listed
     walked, walked_b = room.band, room.strip
+    narrow_a, narrow_b, narrow_entering, narrow_cov = room.single
     p, r, weight, needed = walked
     q, s, weight_b, needed_b = walked_b
     steps, slack, regular, regular_b = a.steps, room.slack_of_row, a.regular, b.regular
@@ -508,44 +589,72 @@ def _walk_strip(search, band, strip):
     rows = Looking(*ends, regular, steps.alpha, steps.beta, slack, needed, regular_b, weight_b)
     steps, slack, ends = b.steps, room.slack_of_column, (strip.start, band.top)
     others = Looking(*ends, regular_b, steps.alpha, steps.beta, slack, needed_b, regular, weight)
-    for left in range(0, strip.width, LANES):
-        n_columns = min(LANES, strip.width - left)
+    n_halves = 2 if strip.single else 1
+    for left in range(0, strip.width, n_halves * LANES):
+        n_columns = min(n_halves * LANES, strip.width - left)
         # rows from this one on have no admissible column
         stop = strip.start + left + n_columns - 1 - work.least_apart - band.top
         stop = min(band.height, stop)
         if stop <= 0:
             continue
-        entering[0] = first_row[left]
-        for lane in range(LANES):
-            cov[lane] = first_row[left + 1 + column_of(lane)]
+        if normalize is not None and strip.single:
+            narrow_entering[0] = narrow(first_row[left])
+            for column in range(SINGLE_LANES):
+                narrow_cov[single_lane_of(column)] = narrow(first_row[left + 1 + column])
+        else:
+            entering[0] = first_row[left]
+            for lane in range(LANES):
+                cov[lane] = first_row[left + 1 + column_of(lane)]
         i = 0
         while i < stop:
             # whether columns count is a type of the walk alone: one search serves both
-            if columns:
+            if normalize is not None and strip.single:
+                if columns:
+                    i, near = descend(
+                        narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, True, True
+                    )
+                else:
+                    i, near = descend(
+                        narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, None, True
+                    )
+            elif columns:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, True, normalize)
             else:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
             if not near:
                 continue
             # near pairs come side by side: some more rows are walked, and all looked at together
-            if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * LANES:
-                make_room(known, a.line, b.line, work.length, normalize)
-                if not work.same:
-                    make_room(known_b, b.line, a.line, work.length, normalize)
             top = i - 1
-            block = Block(top, left, min(BLOCK, stop - top), n_columns)
-            for lane in range(LANES):
-                held[0, lane] = cov[lane]
-            record(held, block.n_rows, entering[top:], p[top:], r[top:], q[left:], s[left:])
-            for lane in range(LANES):
-                cov[lane] = held[block.n_rows - 1, lane]
-            i = top + block.n_rows
-            _look_at_rows(block, rows, known, held, scores, ordered, normalize)
-            if columns:
-                _look_at_columns(block, others, known_b, held, scores, best, normalize)
+            n_rows = min(BLOCK, stop - top)
+            i = top + n_rows
+            for half in range(n_halves):
+                if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * LANES:
+                    make_room(known, a.line, b.line, work.length, normalize)
+                    if not work.same:
+                        make_room(known_b, b.line, a.line, work.length, normalize)
+                begin = left + half * LANES
+                if normalize is not None and strip.single:
+                    _widen_half(half, top, n_rows, room)
+                block = Block(top, begin, n_rows, min(LANES, strip.width - begin))
+                for lane in range(LANES):
+                    held[0, lane] = cov[lane]
+                record(held, n_rows, entering[top:], p[top:], r[top:], q[begin:], s[begin:])
+                for lane in range(LANES):
+                    cov[lane] = held[n_rows - 1, lane]
+                _look_at_rows(block, rows, known, held, scores, ordered, normalize)
+                if columns:
+                    _look_at_columns(block, others, known_b, held, scores, best, normalize)
+                if normalize is not None and strip.single:
+                    _narrow_half(half, top, left, n_rows, room)
         if stop < band.height:
             # the next group has a row more
-            entering[stop] = cov[LANES - 1]
+            if normalize is not None and strip.single:
+                narrow_entering[stop] = narrow_cov[SINGLE_LANES - 1]
+            else:
+                entering[stop] = cov[LANES - 1]
+    if normalize is not None and strip.single:
+        for i in range(band.height):
+            entering[i] = widen(narrow_entering[i])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -583,7 +692,10 @@ def search(a, b, work, hint, found, found_b, cancel):
             last = min(band.height, start + width - 1 - work.least_apart - top)
             if last <= 0:
                 continue
-            strip = _open_strip(start, width, band, b, room.strip, room.slack_of_column, work)
+            slack = room.slack_of_column
+            strip = _open_strip(start, width, band, b, room.strip, slack, work.single, work)
+            if work.single and strip.worst * band.weight > SINGLE_DOUBT:
+                strip = _open_strip(start, width, band, b, room.strip, slack, False, work)
             if work.columns:
                 slack, needed = room.slack_of_column, room.strip.needed
                 _need_columns(strip, band, b, known_b.tops, slack, needed, work)
@@ -593,6 +705,8 @@ def search(a, b, work, hint, found, found_b, cancel):
                 _enter_rows(top, start, band, a, b, room, work)
                 leftmost = False
             _enter_columns(top, strip, a, b, room, work)
+            if normalize is not None and strip.single:
+                _narrow_strip(last, strip, room)
             _walk_strip(everything, band, strip)
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)

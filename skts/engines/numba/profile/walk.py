@@ -40,19 +40,27 @@ from numba.core.types import Array
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from ...core.constants import FLOAT32_UNIT
+
 __all__ = [
     "FINITE",
     "LANES",
     "NOTHING",
     "OUTSIDE",
+    "SINGLE_LANES",
     "WalkAxis",
     "best_in_columns",
     "best_in_row",
     "column_of",
     "descend",
     "lane_of",
+    "narrow",
+    "narrow_need",
+    "place_in_single",
     "record",
     "seeds",
+    "single_lane_of",
+    "widen",
 ]
 
 #: What a window needs that takes part in nothing, and the weight of what is no window: beyond
@@ -69,6 +77,12 @@ FINITE = {"nnan", "ninf", "nsz", "contract"}
 LANES = 32
 VECTOR = 8
 VECTORS = LANES // VECTOR
+#: The same in single precision: as many vectors, each of twice as many columns.
+SINGLE_LANES = 2 * LANES
+#: What takes the place of NOTHING and OUTSIDE in single precision, and what covariances never are.
+SINGLE_NOTHING = 2.0**60
+SINGLE_OUTSIDE = -(2.0**90)
+FAR_OUTSIDE = -(2.0**80)
 #: Windows whose seeds are computed together: their sums stay in the first-level cache.
 SEEDS = 512
 
@@ -92,15 +106,20 @@ class WalkAxis(NamedTuple):
     needed: np.ndarray
 
 
-def _emit_descend(module, both, product):
+def _emit_descend(module, both, product, single):
     """Emit the loop of `descend`, as a function of its own: its parts share the registers.
 
     Only the terms of the compiler keep so much in registers.
     """
-    double, index, word = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-    vector, integers = ir.VectorType(double, VECTOR), ir.VectorType(index, VECTOR)
-    kind = ir.FunctionType(index, [double.as_pointer()] * 10 + [index] * 2)
-    name = f"skts_descend_{both:d}{product:d}"
+    index, word = ir.IntType(64), ir.IntType(32)
+    number, size, n_lanes = (
+        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
+    )
+    # of the same bits
+    integer = word if single else index
+    vector, integers = ir.VectorType(number, size), ir.VectorType(integer, size)
+    kind = ir.FunctionType(index, [number.as_pointer()] * 10 + [index] * 2)
+    name = f"skts_descend_{both:d}{product:d}{single:d}"
     if name in module.globals:
         return module.globals[name]
     function = ir.Function(module, kind, name)
@@ -115,12 +134,12 @@ def _emit_descend(module, both, product):
         return builder.bitcast(builder.gep(data, [index(lane)]), vector.as_pointer())
 
     def load(data):
-        return [builder.load(pointer(data, lane), align=8) for lane in range(0, LANES, VECTOR)]
+        return [builder.load(pointer(data, lane), align=4) for lane in range(0, n_lanes, size)]
 
     def spread(data):
         value = builder.load(builder.gep(data, [i]))
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
-        zeros = ir.Constant(ir.VectorType(word, VECTOR), [0] * VECTOR)
+        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
         return builder.shuffle_vector(one, one, zeros)
 
     def scored(value, weight):
@@ -134,9 +153,9 @@ def _emit_descend(module, both, product):
     i = builder.phi(index)
     held = [builder.phi(vector) for _ in begin]
     # the covariance that enters, then all of the last vector but its end
-    moved = ir.Constant(ir.VectorType(word, VECTOR), list(range(VECTOR - 1, 2 * VECTOR - 1)))
+    moved = ir.Constant(ir.VectorType(word, size), list(range(size - 1, 2 * size - 1)))
     from_left = [builder.shuffle_vector(spread(entrance), held[-1], moved), *held[:-1]]
-    leaving = builder.extract_element(held[-1], word(VECTOR - 1))
+    leaving = builder.extract_element(held[-1], word(size - 1))
     builder.store(leaving, builder.gep(entrance, [i]))
     p_i, r_i, w_i, need_i = map(spread, fields[:4])
     ends, far = [], None
@@ -151,9 +170,9 @@ def _emit_descend(module, both, product):
         # the sign of all of them is set only where all are negative
         for sign in (builder.bitcast(value, integers) for value in beyond):
             far = sign if far is None else builder.and_(far, sign)
-    far = builder.icmp_signed("<", far, ir.Constant(integers, [0] * VECTOR))
-    far = builder.bitcast(far, ir.IntType(VECTOR))
-    near = builder.icmp_unsigned("!=", far, ir.IntType(VECTOR)(-1))
+    far = builder.icmp_signed("<", far, ir.Constant(integers, [0] * size))
+    far = builder.bitcast(far, ir.IntType(size))
+    near = builder.icmp_unsigned("!=", far, ir.IntType(size)(-1))
     following = builder.add(i, index(1))
     last = builder.icmp_signed(">=", following, stop)
     builder.cbranch(builder.or_(near, last), done, loop)
@@ -162,7 +181,7 @@ def _emit_descend(module, both, product):
         value.add_incoming(after, loop)
     builder.position_at_end(done)
     for at, end in enumerate(ends):
-        builder.store(end, pointer(covariance, at * VECTOR), align=8)
+        builder.store(end, pointer(covariance, at * size), align=4)
     # the row, and whether it is one to look at, in one number
     found = builder.shl(following, index(1))
     builder.ret(builder.or_(found, builder.zext(near, index)))
@@ -171,11 +190,13 @@ def _emit_descend(module, both, product):
 
 @intrinsic
 def descend(typing_context, cov, entering, rows, columns, row, stop, left, both, normalize):
-    """Walk LANES columns from a row on, until a row holds a pair that may be near.
+    """Walk columns from a row on, until a row holds a pair that may be near.
+
+    LANES columns of numbers in double precision, SINGLE_LANES in single precision.
 
     `cov` holds the covariances of the row before, `entering` what enters each row at the left and,
     in its place, receives what leaves at the right. `rows` and `columns` are `WalkAxis`; the places
-    of columns, also of `cov`, are those of `lane_of`, from `left` on. Without `both` (None), what
+    of columns, also of `cov`, are those of `lane_of` or `single_lane_of`, from `left` on. Without `both` (None), what
     columns need is not looked at. Returns the row after the last one done, and whether that last
     row is one to look at.
     """
@@ -200,7 +221,8 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
         row, stop, left = args[4:7]
         data[6:] = [builder.gep(one, [left]) for one in data[6:]]
         both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[7:])
-        function = _emit_descend(builder.module, both, product)
+        single = signature.args[0].dtype == types.float32
+        function = _emit_descend(builder.module, both, product, single)
         found = builder.call(function, [*data, row, stop])
         one = found.type(1)
         return context.make_tuple(
@@ -224,6 +246,39 @@ def column_of(lane):
     """Return the column in a place: what `lane_of` takes back."""
     within = lane % LANES
     return lane - within + within % VECTOR * VECTORS + within // VECTOR
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def single_lane_of(column):
+    """Return the place of a column, as `lane_of` does, among columns in single precision."""
+    within = column % SINGLE_LANES
+    return column - within + within % VECTORS * (SINGLE_LANES // VECTORS) + within // VECTORS
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def place_in_single(half, lane):
+    """Return the place in single precision of a lane of the first (0) or second (1) LANES."""
+    return lane // VECTOR * (SINGLE_LANES // VECTORS) + half * VECTOR + lane % VECTOR
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def widen(covariance):
+    """Return a covariance in single precision in double precision."""
+    return np.float64(covariance) if covariance > FAR_OUTSIDE else OUTSIDE
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def narrow(covariance):
+    """Return a covariance in double precision in single precision."""
+    return np.float32(max(covariance, SINGLE_OUTSIDE))
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def narrow_need(need):
+    """Return a needed score in single precision, not above what it was."""
+    need = min(max(need, -SINGLE_NOTHING), SINGLE_NOTHING)
+    # see "single precision" in docs/developer/numerics.rst
+    return np.float32(need - abs(need) * 4 * FLOAT32_UNIT)
 
 
 @intrinsic
