@@ -119,7 +119,7 @@ class KnownNeighbors(NamedTuple):
         dropped : int
             Points that the last series has lost at its beginning.
         """
-        first, n_new = self.first, windows.number - since
+        first = self.first
 
         def laid(old: np.ndarray, nothing: float) -> np.ndarray:
             new = np.empty((*old.shape[:-1], windows.number), old.dtype)

@@ -15,8 +15,11 @@ group, and from strip to strip::
           from points
 
 Squared distances fall linearly with the score, ``alpha - beta score``. Scores are estimates: where
-one may be among the nearest, by the bound of its error, the walk stops, and a block of BLOCK rows
-is looked at together. What may be near is listed and measured (`candidates.py`).
+one may be among the nearest, by the bound of its error, the walk stops, and the pairs of that row
+are looked at. What may be near is listed and measured (`candidates.py`).
+
+Covariances of z-normalised windows are walked in single precision, twice as many in the same time,
+where the bound of their error is no larger than SINGLE_DOUBT; else in double precision.
 """
 
 from __future__ import annotations
@@ -31,9 +34,7 @@ from .candidates import (
     LISTED,
     Candidates,
     Line,
-    Run,
     Squares,
-    look,
     make_room,
     measure_all,
     needed_score,
@@ -47,16 +48,15 @@ from .walk import (
     OUTSIDE,
     SINGLE_LANES,
     WalkAxis,
-    best_in_columns,
-    best_in_row,
     column_of,
     descend,
     lane_of,
+    lowest_bit,
     narrow,
     narrow_need,
-    place_in_single,
-    record,
+    near_lanes,
     seeds,
+    single_column_of,
     single_lane_of,
     widen,
 )
@@ -67,8 +67,6 @@ __all__ = ["TileAxis", "Work", "search"]
 WIDTH = 512
 #: The error of a correlation up to which covariances are walked in single precision.
 SINGLE_DOUBT = 2.0**-9
-#: Rows that are looked at together, from one on that holds a pair that may be near.
-BLOCK = 16
 
 
 class TileAxis(NamedTuple):
@@ -146,10 +144,6 @@ class Workspace(NamedTuple):
     first_row: np.ndarray
     entering: np.ndarray
     cov: np.ndarray
-    scores: np.ndarray
-    ordered: np.ndarray
-    held: np.ndarray
-    best_of_column: np.ndarray
     single: SingleRoom
 
 
@@ -218,51 +212,6 @@ class TileJoin(NamedTuple):
     work: Work
 
 
-class Block(NamedTuple):
-    """Some rows of a group of columns, looked at together.
-
-    Attributes
-    ----------
-    top, left : int
-        The first row in the band, and the first column in the strip.
-    n_rows, n_columns : int
-        How many of each.
-    """
-
-    top: int
-    left: int
-    n_rows: int
-    n_columns: int
-
-
-class Looking(NamedTuple):
-    """Windows along one axis of a strip that look for neighbours along the other.
-
-    Attributes
-    ----------
-    first, across : int
-        The first of them, and the first of the others.
-    regular, alpha, beta : ndarray of shape (n_windows,)
-        As of `TileAxis` and `Steps`.
-    slack, needed : ndarray
-        Bounds of errors of squared distances, and scores to be looked at, of those of the strip.
-    regular_across : ndarray of shape (n_windows,)
-        As of the other `TileAxis`.
-    weight_across : ndarray
-        Weights of the others, of those of the strip.
-    """
-
-    first: int
-    across: int
-    regular: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    slack: np.ndarray
-    needed: np.ndarray
-    regular_across: np.ndarray
-    weight_across: np.ndarray
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def _height(top, side):
     """Rows of the band that begins at `top`, and which of HEIGHTS bounds it."""
@@ -309,13 +258,17 @@ def _open_room(length):
     strip = WalkAxis(
         np.zeros(columns), np.zeros(columns), np.zeros(columns), np.full(columns, NOTHING)
     )
-    kind = np.float32
-    single = SingleRoom(
-        WalkAxis(np.zeros(rows, kind), np.zeros(rows, kind), np.zeros(rows, kind), np.zeros(rows, kind)),
-        WalkAxis(np.zeros(columns, kind), np.zeros(columns, kind), np.zeros(columns, kind), np.zeros(columns, kind)),
-        np.zeros(rows, kind),
-        np.zeros(SINGLE_LANES, kind),
-    )
+    number = np.float32
+    narrow_band = WalkAxis(
+        np.zeros(rows, number), np.zeros(rows, number), np.zeros(rows, number),
+        np.zeros(rows, number),
+    )  # fmt: skip
+    narrow_strip = WalkAxis(
+        np.zeros(columns, number), np.zeros(columns, number), np.zeros(columns, number),
+        np.zeros(columns, number),
+    )  # fmt: skip
+    narrow_cov = np.zeros(SINGLE_LANES, number)
+    single = SingleRoom(narrow_band, narrow_strip, np.zeros(rows, number), narrow_cov)
     return Workspace(
         band,
         np.zeros(rows),
@@ -325,10 +278,6 @@ def _open_room(length):
         np.zeros(WIDTH + SINGLE_LANES + 1),
         np.zeros(rows),
         np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros((BLOCK, LANES)),
-        np.zeros((3, LANES)),
         single,
     )
 
@@ -482,89 +431,37 @@ def _enter_columns(top, strip, a, b, room, work):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_rows(block, rows, known, held, scores, ordered, normalize):
-    """List what may be near to the rows of a block."""
-    first, across, regular, alpha, beta, slack, needed, regular_b, weight = rows
-    top, left, n_rows, n_columns = block
-    for u in range(n_rows):
-        i, window = top + u, first + top + u
-        most = best_in_row(held[u], weight[left:], scores, normalize)
-        if most < needed[i] or not regular[window]:
-            continue
-        for column in range(n_columns):
-            ordered[column] = scores[lane_of(column)]
-        squares = Squares(alpha[window], beta[window], slack[i])
-        run = Run(window, across + left, n_columns)
-        needed[i] = look(known, run, ordered, regular_b, squares, needed[i], -1)
+def _covariance(lane, single, cov, narrow_cov):
+    """Return the covariance in a lane."""
+    return widen(narrow_cov[lane]) if single else cov[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_columns(block, columns, known, held, scores, best, normalize):
-    """List what may be near to the columns of a block."""
-    first, across, _, alpha, beta, slack, needed, regular_a, weight = columns
-    top, left, n_rows, n_columns = block
-    best_in_columns(held, n_rows, weight[top:], best, normalize)
-    most, place, second = best[0], best[1], best[2]
-    for lane in range(LANES):
-        j, need = left + column_of(lane), needed[left + lane]
-        if most[lane] < need or j >= left + n_columns:
-            continue
-        window, row, taken = first + j, int(place[lane]), -1
-        squares = Squares(alpha[window], beta[window], slack[j])
-        if regular_a[across + top + row]:
-            need, taken = take(known, window, across + top + row, most[lane], squares), row
-        if taken < 0 or second[lane] >= need:
-            for u in range(n_rows):
-                value, w = held[u, lane], weight[top + u]
-                scores[u] = value * w if normalize is not None else value + w
-            run = Run(window, across + top, n_rows)
-            need = look(known, run, scores, regular_a, squares, need, taken)
-        needed[left + lane] = need
+def _column(lane, single):
+    """Return the column of a group in a lane."""
+    return single_column_of(lane) if single else column_of(lane)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _score(value, factor, normalize):
+    """Score a covariance by a weight."""
+    return value * factor if normalize is not None else value + factor
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _narrow_strip(last, strip, room):
     """Lay rows before the last and columns of a strip side by side in single precision."""
-    single, width = room.single, strip.width
+    band, columns, entering = room.single.band, room.single.strip, room.single.entering
     for i in range(last):
-        single.band.lead[i], single.band.trail[i] = room.band.lead[i], room.band.trail[i]
-        single.band.weight[i] = room.band.weight[i]
-        single.band.needed[i] = narrow_need(room.band.needed[i])
-        single.entering[i] = narrow(room.entering[i])
-    for i in range(last, single.entering.size):
-        single.entering[i] = narrow(room.entering[i])
-    for j in range(width + SINGLE_LANES):
+        band.lead[i], band.trail[i] = room.band.lead[i], room.band.trail[i]
+        band.weight[i], band.needed[i] = room.band.weight[i], narrow_need(room.band.needed[i])
+    for i in range(entering.size):
+        entering[i] = narrow(room.entering[i])
+    for j in range(strip.width + SINGLE_LANES):
         at, lane = lane_of(j), single_lane_of(j)
-        single.strip.lead[lane], single.strip.trail[lane] = room.strip.lead[at], room.strip.trail[at]
-        single.strip.weight[lane] = room.strip.weight[at]
-        single.strip.needed[lane] = narrow_need(room.strip.needed[at])
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _widen_half(half, top, n_rows, room):
-    """Write covariances of one half of a group, and what enters it, in double precision."""
-    cov, single = room.cov, room.single
-    for lane in range(LANES):
-        cov[lane] = widen(single.cov[place_in_single(half, lane)])
-    if half == 0:
-        for i in range(top + 1, top + n_rows):
-            room.entering[i] = widen(single.entering[i])
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _narrow_half(half, top, left, n_rows, room):
-    """Write what a block has changed of one half of a group in single precision."""
-    cov, single = room.cov, room.single
-    for lane in range(LANES):
-        place = place_in_single(half, lane)
-        single.cov[place] = narrow(cov[lane])
-        at = left + half * LANES + lane
-        single.strip.needed[left + place] = narrow_need(room.strip.needed[at])
-    if half == 1:
-        for i in range(top, top + n_rows):
-            single.band.needed[i] = narrow_need(room.band.needed[i])
-        for i in range(top + 1, top + n_rows):
-            single.entering[i] = narrow(room.entering[i])
+        columns.lead[lane], columns.trail[lane] = room.strip.lead[at], room.strip.trail[at]
+        columns.weight[lane] = room.strip.weight[at]
+        columns.needed[lane] = narrow_need(room.strip.needed[at])
 
 
 # called in one place: compiled there, and not once more by all that lies between
@@ -573,31 +470,28 @@ def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
-    A block of columns in single precision is looked at in two halves, in double precision.
     """
     a, b, known, known_b, room, work = search
-    columns, normalize = work.columns, work.normalize
-    cov, held, first_row, entering = room.cov, room.held, room.first_row, room.entering
-    scores, ordered, best = room.scores, room.ordered, room.best_of_column
+    columns, normalize, single = work.columns, work.normalize, strip.single
+    cov, first_row, entering = room.cov, room.first_row, room.entering
     count, count_b = known.n_listed, known_b.n_listed
     walked, walked_b = room.band, room.strip
     narrow_a, narrow_b, narrow_entering, narrow_cov = room.single
-    p, r, weight, needed = walked
-    q, s, weight_b, needed_b = walked_b
-    steps, slack, regular, regular_b = a.steps, room.slack_of_row, a.regular, b.regular
-    ends = band.top, strip.start
-    rows = Looking(*ends, regular, steps.alpha, steps.beta, slack, needed, regular_b, weight_b)
-    steps, slack, ends = b.steps, room.slack_of_column, (strip.start, band.top)
-    others = Looking(*ends, regular_b, steps.alpha, steps.beta, slack, needed_b, regular, weight)
-    n_halves = 2 if strip.single else 1
-    for left in range(0, strip.width, n_halves * LANES):
-        n_columns = min(n_halves * LANES, strip.width - left)
+    _, _, weight, needed = walked
+    _, _, weight_b, needed_b = walked_b
+    narrow_needed, narrow_needed_b = narrow_a.needed, narrow_b.needed
+    top, start, width, regular, regular_b = band.top, strip.start, strip.width, a.regular, b.regular
+    slack, alpha, beta = room.slack_of_row, a.steps.alpha, a.steps.beta
+    slack_b, alpha_b, beta_b = room.slack_of_column, b.steps.alpha, b.steps.beta
+    n_lanes = SINGLE_LANES if single else LANES
+    for left in range(0, strip.width, n_lanes):
+        n_columns = min(n_lanes, strip.width - left)
         # rows from this one on have no admissible column
         stop = strip.start + left + n_columns - 1 - work.least_apart - band.top
         stop = min(band.height, stop)
         if stop <= 0:
             continue
-        if normalize is not None and strip.single:
+        if single:
             narrow_entering[0] = narrow(first_row[left])
             for column in range(SINGLE_LANES):
                 narrow_cov[single_lane_of(column)] = narrow(first_row[left + 1 + column])
@@ -608,51 +502,76 @@ def _walk_strip(search, band, strip):
         i = 0
         while i < stop:
             # whether columns count is a type of the walk alone: one search serves both
-            if normalize is not None and strip.single:
-                if columns:
-                    i, near = descend(
-                        narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, True, True
-                    )
-                else:
-                    i, near = descend(
-                        narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, None, True
-                    )
+            if single and columns:
+                i, near = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, True, True
+                )
+            elif single:
+                i, near = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, None, True
+                )
             elif columns:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, True, normalize)
             else:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
             if not near:
                 continue
-            # near pairs come side by side: some more rows are walked, and all looked at together
-            top = i - 1
-            n_rows = min(BLOCK, stop - top)
-            i = top + n_rows
-            for half in range(n_halves):
-                if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * LANES:
-                    make_room(known, a.line, b.line, work.length, normalize)
-                    if not work.same:
-                        make_room(known_b, b.line, a.line, work.length, normalize)
-                begin = left + half * LANES
-                if normalize is not None and strip.single:
-                    _widen_half(half, top, n_rows, room)
-                block = Block(top, begin, n_rows, min(LANES, strip.width - begin))
-                for lane in range(LANES):
-                    held[0, lane] = cov[lane]
-                record(held, n_rows, entering[top:], p[top:], r[top:], q[begin:], s[begin:])
-                for lane in range(LANES):
-                    cov[lane] = held[n_rows - 1, lane]
-                _look_at_rows(block, rows, known, held, scores, ordered, normalize)
-                if columns:
-                    _look_at_columns(block, others, known_b, held, scores, best, normalize)
-                if normalize is not None and strip.single:
-                    _narrow_half(half, top, left, n_rows, room)
+            if max(count[0], count_b[0]) > LISTED - 2 * SINGLE_LANES:
+                make_room(known, a.line, b.line, work.length, normalize)
+                if not work.same:
+                    make_room(known_b, b.line, a.line, work.length, normalize)
+            row = i - 1
+            if single:
+                of_row, of_columns = near_lanes(narrow_cov, narrow_a, narrow_b, row, left, True)
+            else:
+                of_row, of_columns = near_lanes(cov, walked, walked_b, row, left, normalize)
+            window, need, most, taken = top + row, needed[row], -np.inf, -1
+            if of_row != 0 and regular[window]:
+                squares = Squares(alpha[window], beta[window], slack[row])
+                # the best first: then the others, as a rule, are known to be farther
+                rest = of_row
+                while rest != 0:
+                    lane = lowest_bit(rest)
+                    rest &= rest - 1
+                    column = left + _column(lane, single)
+                    value = _covariance(lane, single, cov, narrow_cov)
+                    score = _score(value, weight_b[lane_of(column)], normalize)
+                    if column < width and regular_b[start + column] and score > most:
+                        taken, most = lane, score
+                if taken >= 0 and most >= need:
+                    need = take(known, window, start + left + _column(taken, single), most, squares)
+                    rest = of_row & ~(np.int64(1) << taken)
+                    while rest != 0:
+                        lane = lowest_bit(rest)
+                        rest &= rest - 1
+                        column = left + _column(lane, single)
+                        value = _covariance(lane, single, cov, narrow_cov)
+                        score = _score(value, weight_b[lane_of(column)], normalize)
+                        if column < width and regular_b[start + column] and score >= need:
+                            need = take(known, window, start + column, score, squares)
+                    needed[row] = need
+                    narrow_needed[row] = narrow_need(need)
+            if columns and regular[window]:
+                rest = of_columns
+                while rest != 0:
+                    lane = lowest_bit(rest)
+                    rest &= rest - 1
+                    column = left + _column(lane, single)
+                    place, other = lane_of(column), start + column
+                    value = _covariance(lane, single, cov, narrow_cov)
+                    score = _score(value, weight[row], normalize)
+                    if column < width and regular_b[other] and score >= needed_b[place]:
+                        squares = Squares(alpha_b[other], beta_b[other], slack_b[column])
+                        need = take(known_b, other, window, score, squares)
+                        needed_b[place] = need
+                        narrow_needed_b[left + lane] = narrow_need(need)
         if stop < band.height:
             # the next group has a row more
-            if normalize is not None and strip.single:
+            if single:
                 narrow_entering[stop] = narrow_cov[SINGLE_LANES - 1]
             else:
                 entering[stop] = cov[LANES - 1]
-    if normalize is not None and strip.single:
+    if single:
         for i in range(band.height):
             entering[i] = widen(narrow_entering[i])
 
@@ -705,7 +624,7 @@ def search(a, b, work, hint, found, found_b, cancel):
                 _enter_rows(top, start, band, a, b, room, work)
                 leftmost = False
             _enter_columns(top, strip, a, b, room, work)
-            if normalize is not None and strip.single:
+            if strip.single:
                 _narrow_strip(last, strip, room)
             _walk_strip(everything, band, strip)
         top += band.height

@@ -49,16 +49,15 @@ __all__ = [
     "OUTSIDE",
     "SINGLE_LANES",
     "WalkAxis",
-    "best_in_columns",
-    "best_in_row",
     "column_of",
     "descend",
     "lane_of",
+    "lowest_bit",
     "narrow",
     "narrow_need",
-    "place_in_single",
-    "record",
+    "near_lanes",
     "seeds",
+    "single_column_of",
     "single_lane_of",
     "widen",
 ]
@@ -69,8 +68,6 @@ __all__ = [
 NOTHING = 2.0**100
 #: The covariance of what is no pair: beyond every score, times every weight.
 OUTSIDE = -(2.0**200)
-#: Below every score, also of those.
-LOWEST = -(2.0**300)
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
 FINITE = {"nnan", "ninf", "nsz", "contract"}
 #: Columns that are walked side by side, and how many of them are one vector of the compiler's.
@@ -196,9 +193,9 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
 
     `cov` holds the covariances of the row before, `entering` what enters each row at the left and,
     in its place, receives what leaves at the right. `rows` and `columns` are `WalkAxis`; the places
-    of columns, also of `cov`, are those of `lane_of` or `single_lane_of`, from `left` on. Without `both` (None), what
-    columns need is not looked at. Returns the row after the last one done, and whether that last
-    row is one to look at.
+    of columns, also of `cov`, are those of `lane_of` or `single_lane_of`, from `left` on. Without
+    `both` (None), what columns need is not looked at. Returns the row after the last one done, and
+    whether that last row is one to look at.
     """
     same = rows.instance_class is columns.instance_class is WalkAxis
     if not (isinstance(cov, Array) and isinstance(entering, Array) and same):
@@ -234,6 +231,93 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
     return signature, codegen
 
 
+def _emit_near(module, product, single):
+    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
+    index, word = ir.IntType(64), ir.IntType(32)
+    number, size, n_lanes = (
+        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
+    )
+    vector, data = ir.VectorType(number, size), number.as_pointer()
+    name = f"skts_near_{product:d}{single:d}"
+    if name in module.globals:
+        return module.globals[name]
+    pair = ir.LiteralStructType([index, index])
+    function = ir.Function(module, ir.FunctionType(pair, [data] * 5 + [index]), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    covariance, row_weight, row_need, weight, need, row = function.args
+    builder = ir.IRBuilder(function.append_basic_block("begin"))
+    flags = ("nnan", "ninf", "contract")
+
+    def load(data, lane):
+        place = builder.gep(data, [index(lane)])
+        return builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+
+    def spread(data):
+        value = builder.load(builder.gep(data, [row]))
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
+        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
+        return builder.shuffle_vector(one, one, zeros)
+
+    combine = builder.fmul if product else builder.fadd
+    weight_i, need_i = spread(row_weight), spread(row_need)
+    found = [index(0), index(0)]
+    for lane in range(0, n_lanes, size):
+        value = load(covariance, lane)
+        for side, (factor, least) in enumerate(
+            ((load(weight, lane), need_i), (weight_i, load(need, lane)))
+        ):
+            # as the walk compares them
+            beyond = builder.fsub(combine(value, factor, flags=flags), least, flags=flags)
+            near = builder.fcmp_ordered(">=", beyond, ir.Constant(vector, [0.0] * size))
+            bits = builder.zext(builder.bitcast(near, ir.IntType(size)), index)
+            found[side] = builder.or_(found[side], builder.shl(bits, index(lane)))
+    both = builder.insert_value(ir.Constant(pair, ir.Undefined), found[0], 0)
+    builder.ret(builder.insert_value(both, found[1], 1))
+    return function
+
+
+@intrinsic
+def near_lanes(typing_context, cov, rows, columns, row, left, normalize):
+    """Say which of the columns that `descend` has walked are near in its last row, as bits.
+
+    Bit t stands for lane t: of the first number where the score is what the row needs, of the
+    second where it is what the column needs.
+    """
+    place = types.int64
+    signature = types.UniTuple(types.int64, 2)(cov, rows, columns, place, place, normalize)
+
+    def codegen(context, builder, signature, args):
+        def data(kind, value):
+            return make_array(kind)(context, builder, value).data
+
+        def fields(at):
+            kinds, values = signature.args[at].types, cgutils.unpack_tuple(builder, args[at])
+            both = list(zip(kinds, values, strict=True))[2:]
+            return [data(*one) for one in both]
+
+        product = not isinstance(signature.args[5], types.NoneType)
+        single = signature.args[0].dtype == types.float32
+        function = _emit_near(builder.module, product, single)
+        columns = [builder.gep(one, [args[4]]) for one in fields(2)]
+        given = [data(signature.args[0], args[0]), *fields(1), *columns, args[3]]
+        found = builder.call(function, given)
+        both = [builder.extract_value(found, at) for at in range(2)]
+        return context.make_tuple(builder, signature.return_type, both)
+
+    return signature, codegen
+
+
+@intrinsic
+def lowest_bit(typing_context, bits):
+    """Place of the lowest bit of a number that is not 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def lane_of(column):
     """Return the place of a column, of many groups of columns that are dealt to vectors."""
@@ -256,9 +340,11 @@ def single_lane_of(column):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def place_in_single(half, lane):
-    """Return the place in single precision of a lane of the first (0) or second (1) LANES."""
-    return lane // VECTOR * (SINGLE_LANES // VECTORS) + half * VECTOR + lane % VECTOR
+def single_column_of(lane):
+    """Return the column in a place in single precision: what `single_lane_of` takes back."""
+    within = lane % SINGLE_LANES
+    size = SINGLE_LANES // VECTORS
+    return lane - within + within % size * VECTORS + within // size
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
@@ -279,64 +365,6 @@ def narrow_need(need):
     need = min(max(need, -SINGLE_NOTHING), SINGLE_NOTHING)
     # see "single precision" in docs/developer/numerics.rst
     return np.float32(need - abs(need) * 4 * FLOAT32_UNIT)
-
-
-@intrinsic
-def larger(typing_context, a, b):
-    """The larger of two numbers that are not NaN, in one instruction that vectorises."""
-
-    def codegen(context, builder, signature, args):
-        kind = args[0].type
-        name = "llvm.maxnum.f64" if isinstance(kind, ir.DoubleType) else "llvm.maxnum.f32"
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, [kind, kind]), name
-        )
-        return builder.call(function, args, fastmath=("nnan", "nsz"))
-
-    return a(a, b), codegen
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def record(held, rows, entering, p, r, q, s):
-    """Go down some rows from the first, keeping the covariances of all."""
-    for u in range(1, rows):
-        before, after, p_u, r_u = held[u - 1], held[u], p[u], r[u]
-        after[0] = entering[u] + p_u * q[0] + r_u * s[0]
-        entering[u] = before[LANES - 1]
-        for lane in range(1, VECTOR):
-            after[lane] = before[LANES - VECTOR - 1 + lane] + p_u * q[lane] + r_u * s[lane]
-        for lane in range(VECTOR, LANES):
-            after[lane] = before[lane - VECTOR] + p_u * q[lane] + r_u * s[lane]
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def best_in_row(cov, weight, scores, normalize):
-    """Score the pairs of a row by the weights of their columns; return the best."""
-    most = -NOTHING
-    for lane in range(LANES):
-        score = cov[lane] * weight[lane] if normalize is not None else cov[lane] + weight[lane]
-        scores[lane] = score
-        most = larger(score, most)
-    return most
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def best_in_columns(held, rows, weight, best, normalize):
-    """The best score of columns by the weights of some rows, its row, and the second best.
-
-    They are written to the rows of `best`, in this order.
-    """
-    first, place, second = best[0], best[1], best[2]
-    first[:] = second[:] = LOWEST
-    for u in range(rows):
-        cov, weight_u, row = held[u], weight[u], float(u)
-        for lane in range(LANES):
-            score = cov[lane] * weight_u if normalize is not None else cov[lane] + weight_u
-            before, at = first[lane], place[lane]
-            place[lane] = row if score > before else at
-            first[lane] = larger(score, before)
-            # the lesser of the two
-            second[lane] = larger(second[lane], -larger(-score, -before))
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
