@@ -2,18 +2,22 @@
 
     PYTHON -m benchmarks.profile.anomalies
 
-run by an interpreter that has skts, stumpy and aeon, scores the labelled series of one channel that
+run by an interpreter that has skts, stumpy and aeon, writes `benchmarks/results/anomalies.json`. It
+scores the labelled series of one channel that
 are in aeon's wheel (a heart rate with internal bleeding, number 135 of the KDD-TSAD collection, and
 synthetic electrocardiograms with three kinds of anomalies), reads them there and copies nothing.
-All detectors get the same window. Seconds are those of a second run on one thread.
+All detectors get the same window. Seconds are those of a second run on one thread. The record is
+written after each detector, so that a run that is stopped leaves what it has.
 """
 
 import argparse
 import time
+from pathlib import Path
 
 import numba
 import numpy as np
 
+from benchmarks import _records
 from benchmarks.profile._ranges import vus_pr
 from skts import DiscordDetector
 
@@ -74,15 +78,21 @@ DETECTORS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=10**9, help="points of a series, at most")
+    parser.add_argument("--detectors", nargs="+", choices=DETECTORS, default=list(DETECTORS))
+    parser.add_argument("--commit", help="what to record where there is no git")
+    parser.add_argument("--output", type=Path, default=_records.RESULTS / "anomalies.json")
     options = parser.parse_args()
     import aeon.datasets
 
     numba.set_num_threads(1)
+    rows = []
     for loader, window in SERIES.items():
         x, labels = (np.asarray(one).ravel() for one in getattr(aeon.datasets, loader)()[:2])
         x, labels = x[: options.most].astype(float), labels[: options.most].astype(int)
-        print(f"{loader}: {x.size:,} points, {labels.sum()} of them anomalous, window {window}")
-        for name, score in DETECTORS.items():
+        series = loader.removeprefix("load_")
+        print(f"{series}: {x.size:,} points, {labels.sum()} of them anomalous, window {window}")
+        for name in options.detectors:
+            score = DETECTORS[name]
             try:
                 score(x[: 8 * window], window)
                 start = time.perf_counter()
@@ -91,7 +101,18 @@ def main():
                 print(f"  {name:<26} {error}")
                 continue
             seconds = time.perf_counter() - start
-            print(f"  {name:<26} VUS-PR {vus_pr(labels, found):.3f}  {seconds:8.2f} s", flush=True)
+            quality = vus_pr(labels, found)
+            print(f"  {name:<26} VUS-PR {quality:.3f}  {seconds:8.2f} s", flush=True)
+            row = {"series": series, "points": x.size, "anomalous": int(labels.sum())}
+            row |= {"window": window, "detector": name, "threads": 1}
+            rows.append(row | {"vus_pr": round(quality, 4), "seconds": round(seconds, 3)})
+            libraries = _records.versions("skts", "numpy", "numba", "stumpy", "aeon")
+            found = _records.record(
+                "Anomaly detectors on labelled series",
+                **{"device": "CPU", "versions": libraries, "rows": rows},
+                commit=options.commit,
+            )
+            _records.write(options.output, found)
 
 
 if __name__ == "__main__":

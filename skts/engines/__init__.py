@@ -85,6 +85,7 @@ from .families.profile.channels import (
     unordered_channels,
 )
 from .families.profile.concatenated import ConcatenatedSeries
+from .families.profile.growth import GrowthJoin, NewNeighbors, ranks_of_runs
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.nearest import Nearest, least_of_rows
@@ -142,6 +143,7 @@ __all__ = [
     "GroupMatches",
     "GroupSplits",
     "Groups",
+    "GrowthJoin",
     "Join",
     "JoinFound",
     "Kind",
@@ -153,6 +155,7 @@ __all__ = [
     "MovedAverage",
     "Nearest",
     "NearestPair",
+    "NewNeighbors",
     "ConcatenatedSeries",
     "Parameter",
     "Places",
@@ -211,6 +214,7 @@ __all__ = [
     "offsets",
     "parameters_of",
     "prepared",
+    "ranks_of_runs",
     "replace_kernels",
     "run",
     "show_engines",

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..engines import ConcatenatedSeries, Join, JoinFound, MotifPair, Reduction, WindowDistances
+from ..engines import (
+    ConcatenatedSeries,
+    GrowthJoin,
+    Join,
+    JoinFound,
+    MotifPair,
+    Reduction,
+    WindowDistances,
+)
 from ._records import Discord, Motif
 
 __all__ = [
@@ -118,6 +126,19 @@ class WindowSet(NamedTuple):
             exclusion=self.exclusion,
             normalize=self.normalize,
             precision=self.precision,
+            **options,
+        )
+
+    def growth(self, since: int, **options: Any) -> GrowthJoin:
+        """The work of a profile that has grown: pairs with windows from `since` on."""
+        return GrowthJoin(
+            self.pool,
+            None,
+            self.length,
+            exclusion=self.exclusion,
+            normalize=self.normalize,
+            precision=self.precision,
+            since=since,
             **options,
         )
 

@@ -20,18 +20,18 @@ class SearchDisplay(PanelsMixin):
 
     Parameters
     ----------
-    points : ndarray of shape (n_timepoints,)
-        The series.
-    queries : list of ndarray of shape (n_points,)
+    points : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The series; channels are drawn on top of each other.
+    queries : list of ndarray of shape (n_points,) or (n_channels, n_points)
         The queries.
     distances : list of ndarray of shape (n_matches,)
         Distances of the matches of each query, best first.
     positions : list of ndarray of shape (n_matches, 2)
         Series and start of the matches of each query.
-    shapes : list of ndarray of shape (n_matches, n_points)
+    shapes : list of ndarray of shape (n_matches, n_points) or (n_matches, n_channels, n_points)
         The points of the matches of each query.
     normalize : bool, default True
-        Whether queries and matches are drawn z-normalised.
+        Whether queries and matches are drawn z-normalised, each channel by itself.
     series : int, default 0
         Which series it is.
 
@@ -90,8 +90,8 @@ class SearchDisplay(PanelsMixin):
         ----------
         estimator : SubsequenceSearch
             A fitted estimator.
-        Q : array-like of shape (n_queries, n_points), or list of array-like
-            Queries of any lengths, one a row.
+        Q : array-like of shape (n_queries, n_points) or (n_queries, n_channels, n_points), or list
+            Queries of any lengths, one a row, with as many channels as the series.
         n_neighbors : int, default 3
             How many matches of each.
         series : int, default 0
@@ -108,14 +108,9 @@ class SearchDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If there is no such series, series have several channels, or `axes` are not as many as
-            there are panels.
+            If there is no such series, or `axes` are not as many as there are panels.
         """
         check_fitted(estimator, SubsequenceSearch)
-        if estimator.n_channels_ > 1:
-            raise ValueError(
-                f"SearchDisplay draws series of one channel; these have {estimator.n_channels_}."
-            )
         every = estimator._series.parts
         if not 0 <= series < len(every):
             raise ValueError(f"series={series} is not among the {len(every)} of the estimator.")
@@ -126,8 +121,9 @@ class SearchDisplay(PanelsMixin):
             there = where[:, 0] >= 0
             distances.append(away[there])
             positions.append(where[there])
-            matches = [every[row][start : start + query.size] for row, start in where[there]]
-            shapes.append(np.array(matches).reshape(-1, query.size))
+            length = query.shape[-1]
+            matches = [every[row][..., start : start + length] for row, start in where[there]]
+            shapes.append(np.array(matches).reshape(-1, *query.shape))
         display = cls(
             *(np.asarray(every[series]), queries, distances, positions, shapes),
             *(bool(estimator.normalize), series),
@@ -154,7 +150,7 @@ class SearchDisplay(PanelsMixin):
         """
         axes = self._panels(axes, 1 + len(self.queries), self._make_axes)
         top = axes[0]
-        top.plot(self.points, color="0.4", linewidth=0.7)
+        top.plot(self.points.T, color="0.4", linewidth=0.7)
         top.set(title=f"series {self.series}", xlabel="time point", ylabel="value")
         self.span_patches_ = []
         for number, ax in enumerate(axes[1:]):
@@ -162,19 +158,22 @@ class SearchDisplay(PanelsMixin):
             query, where = self.queries[number], self.positions[number]
             here = where[where[:, 0] == self.series, 1].tolist()
             self.span_patches_.append(
-                [top.axvspan(p, p + query.size - 1, color=color, alpha=0.3) for p in here]
+                [top.axvspan(p, p + query.shape[-1] - 1, color=color, alpha=0.3) for p in here]
             )
-            ax.plot(self._drawn(self.shapes[number]).T, color=color, alpha=0.6, linewidth=0.9)
-            ax.plot(self._drawn(query[np.newaxis])[0], color="k", linewidth=2)
+            for shapes in self._drawn(self.shapes[number]):
+                ax.plot(shapes.T, color=color, alpha=0.6, linewidth=0.9)
+            for (values,) in self._drawn(query[np.newaxis]):
+                ax.plot(values, color="k", linewidth=2)
             away = ", ".join(f"{distance:.3g}" for distance in self.distances[number][:4])
             more = ", ..." if self.distances[number].size > 4 else ""
             ax.set(title=f"query {number}: matches at {away}{more}", xlabel="time point")
             ax.set(ylabel="normalised value" if self.normalize else "value")
         return self
 
-    def _drawn(self, rows: np.ndarray) -> np.ndarray:
-        """Rows as they are compared."""
-        return normalized(rows) if self.normalize and rows.size else rows
+    def _drawn(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Rows of each channel, as they are compared."""
+        channels = [rows] if rows.ndim == 2 else list(np.moveaxis(rows, 1, 0))
+        return [normalized(one) if self.normalize and one.size else one for one in channels]
 
     def _make_axes(self) -> list[Any]:
         """A figure: the series over the whole width, queries beside each other."""

@@ -134,29 +134,39 @@ def _walk_plainly(cov, entering, rows, columns, row, stop, both, normalize):
     return np.array(held), stop, False
 
 
-@pytest.mark.parametrize("both", [True, None])
-@pytest.mark.parametrize("normalize", [True, None])
-def test_walk_of_columns(rng, both, normalize):
+@pytest.mark.parametrize(
+    ("both", "normalize", "single"),
+    [(True, True, False), (None, None, False), (True, True, True), (None, True, True)],
+)
+def test_walk_of_columns(rng, both, normalize, single):
     """Columns are where `lane_of` says; what leaves is in the place of what entered."""
 
     @njit
     def descend(cov, entering, rows, columns, row, stop, left, both, normalize):
         return walk.descend(cov, entering, rows, columns, row, stop, left, both, normalize)
 
-    lanes = walk.LANES
-    places = np.array([walk.lane_of(column) for column in range(2 * lanes)])
-    assert [walk.column_of(lane) for lane in places] == list(range(2 * lanes))
+    @njit
+    def near_lanes(cov, rows, columns, row, left, normalize):
+        return walk.near_lanes(cov, rows, columns, row, left, normalize)
+
+    kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
+    if single:
+        kind, lanes = np.float32, walk.SINGLE_LANES
+        place, column_in = walk.single_lane_of, walk.single_column_of
+    same = {"rtol": 1e-4 if single else 1e-12, "atol": 1e-4 if single else 1e-12}
+    places = np.array([place(column) for column in range(2 * lanes)])
+    assert [column_in(lane) for lane in places] == list(range(2 * lanes))
     assert sorted(places[:lanes]) == list(range(lanes))
     for high, found in ((1e9, None), (2.0, None), (1e9, "row"), (1e9, "column")):
-        rows = rng.normal(size=(4, 40))
-        columns = rng.normal(size=(4, lanes))
+        rows = rng.normal(size=(4, 40)).astype(kind)
+        columns = rng.normal(size=(4, lanes)).astype(kind)
         rows[3], columns[3] = high, high
         if found == "row":
             rows[3, 17] = -1e9
         elif found == "column":
             columns[3, 11] = -1e9
-        cov, entering = rng.normal(size=lanes), rng.normal(size=40)
-        dealt, cov_dealt = np.full((4, 2 * lanes), np.nan), np.empty(lanes)
+        cov, entering = rng.normal(size=lanes).astype(kind), rng.normal(size=40).astype(kind)
+        dealt, cov_dealt = np.full((4, 2 * lanes), np.nan, kind), np.empty(lanes, kind)
         dealt[:, places[lanes:]], cov_dealt[places[:lanes]] = columns, cov
         got = entering.copy()
         axes = walk.WalkAxis(*rows), walk.WalkAxis(*dealt)
@@ -164,36 +174,21 @@ def test_walk_of_columns(rng, both, normalize):
         wanted = entering.copy()
         held, stop, hit = _walk_plainly(cov, wanted, rows, columns, 3, 38, both, normalize)
         assert (end, near) == (stop, hit)
-        assert_allclose(cov_dealt[places[:lanes]], held[-1], rtol=1e-12, atol=1e-12)
-        assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("normalize", [True, None])
-def test_blocks_of_a_walk_are_kept_and_scored(rng, normalize):
-    lanes, n = walk.LANES, 9
-    places = np.array([walk.lane_of(column) for column in range(lanes)])
-    p, r, w, need = rows = rng.normal(size=(4, n))
-    columns = rng.normal(size=(4, lanes))
-    need[:] = columns[3] = 1e9
-    first, entering = rng.normal(size=lanes), rng.normal(size=n)
-    wanted = entering.copy()
-    plain, _, _ = _walk_plainly(first, wanted, rows, columns, 1, n, True, normalize)
-    dealt, held = np.empty((4, lanes)), np.empty((n, lanes))
-    dealt[:, places], held[0, places] = columns, first
-    walk.record(held, n, entering, p, r, dealt[0], dealt[1])
-    assert_allclose(held[0, places], first)
-    assert_allclose(held[1:, places], plain, rtol=1e-12, atol=1e-12)
-    assert_allclose(entering, wanted, rtol=1e-12, atol=1e-12)
-    best, scores = np.empty((3, lanes)), np.empty(lanes)
-    walk.best_in_columns(held, n, w, best, normalize)
-    each = held * w[:, None] if normalize else held + w[:, None]
-    ordered = np.sort(each, axis=0)
-    assert_allclose(best[0], ordered[-1])
-    assert_array_equal(best[1], each.argmax(axis=0))
-    assert_allclose(best[2], ordered[-2])
-    most = walk.best_in_row(held[2], dealt[2], scores, normalize)
-    assert_allclose(scores, held[2] * dealt[2] if normalize else held[2] + dealt[2])
-    assert most == scores.max()
+        assert_allclose(cov_dealt[places[:lanes]], held[-1], **same)
+        assert_allclose(got, wanted, **same)
+        last, (_, _, weight, need) = end - 1, columns
+        scores = [
+            held[-1] * one if normalize else held[-1] + one for one in (weight, rows[2, last])
+        ]
+        for bits, score, least in zip(
+            near_lanes(cov_dealt, *axes, last, lanes, normalize),
+            scores,
+            (rows[3, last], need),
+            strict=True,
+        ):
+            wanted = [lane for lane in range(lanes) if (score >= least)[column_in(lane)]]
+            # of 64 lanes the last is the sign
+            assert [lane for lane in range(lanes) if bits >> lane & 1] == wanted
 
 
 def test_dot_products_have_twice_the_precision(rng):

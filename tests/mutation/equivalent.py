@@ -468,14 +468,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the bound of who waits is written with it, and not read before",
         ),
     ],
-    _N + "profile/walk.py": [
-        (
-            "best_in_row",
-            "most = -NOTHING",
-            ("-",),
-            "every row is looked at, pair by pair, and the same is listed",
-        ),
-    ],
     _N + "shapelets/order_lines.py": [
         (
             "_open_gain",

@@ -50,3 +50,19 @@ def test_other_axes_another_series_and_plain_values(X):
         SearchDisplay.from_estimator(model, [X[0][:9], X[0][:8]], axes=axes)
     with pytest.raises(ValueError, match="series=2 is not among the 2"):
         SearchDisplay.from_estimator(model, [X[0][:9]], series=2)
+
+
+def test_channels_are_drawn_by_themselves(rng):
+    X = rng.normal(size=(2, 3, 60))
+    X[1, :, 10:30] = X[0, :, 30:50] * [[2.0], [3.0], [0.5]] + 7
+    model = SubsequenceSearch(metric="euclidean").fit(X)
+    query = X[0, :, 30:50]
+    display = SearchDisplay.from_estimator(model, [query], n_neighbors=2)
+    top, panel = display.axes_
+    assert_array_equal([line.get_ydata() for line in top.lines], X[0])
+    drawn = np.array([line.get_ydata() for line in panel.lines])
+    assert len(drawn) == 3 * 2 + 3 and len(display.span_patches_[0]) == 1
+    expected = (query - query.mean(axis=1, keepdims=True)) / query.std(axis=1, keepdims=True)
+    np.testing.assert_allclose(drawn[6:], expected)
+    # two matches of each channel, both the query up to scale
+    np.testing.assert_allclose(drawn[:6], np.repeat(expected, 2, axis=0), atol=1e-9)

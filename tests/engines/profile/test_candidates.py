@@ -120,18 +120,20 @@ def doubt_of_a_pair(steps, i, j, length):
     return join._doubt(blur, shift, length)
 
 
+@pytest.mark.parametrize("single", [True, False])
 @pytest.mark.parametrize(("top", "start", "width"), [(0, 20, 40), (7, 8, 13), (31, 30, 1)])
-def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width):
+def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width, single):
     """Errors of covariances, and with them of squared distances, for rows and for columns."""
     length = 6
     for _ in range(5):
         side = axis_of(rng, 80, length)._replace(stop=top + 12)
-        work = join.Work(length, 0, False, True, True)
+        work = join.Work(length, 0, False, True, True, single)
         steps, room = side.steps, join._open_room(length)
         band = join._open_band(top, side, room.band, True)
         assert (band.top, band.height) == (top, 12)
         errors = room.slack_of_column
-        strip = join._open_strip(start, width, band, side, room.strip, errors, work)
+        strip = join._open_strip(start, width, band, side, room.strip, errors, single, work)
+        assert strip.single == single
         error = errors[:width].copy()
         tops = np.full((side.mean.size, 2), 1.5)
         rows = (room.slack_of_row, room.band.needed)
@@ -141,7 +143,7 @@ def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width):
             alone = join._open_band(i, side._replace(stop=i + 1), room.band, True)
             for j in range(start, start + width):
                 reach, stride = steps.reach[band.level, j], steps.stride[band.level, j]
-                least = join._error(alone, reach, stride, length)
+                least = join._error(alone, reach, stride, length, single)
                 assert least <= error[j - start]
                 doubt = doubt_of_a_pair(steps, i, j, length)
                 # a squared distance is alpha - beta score, a score is covariance times weight

@@ -30,7 +30,7 @@ from numba.extending import (
 
 from ...host import stamp_of
 
-__all__ = ["compiles"]
+__all__ = ["class_of", "compiles"]
 
 #: Classes by the names of their types, which hold no class, so that they are the same on disk.
 _classes: dict[str, type] = {}
@@ -82,6 +82,11 @@ def _unbox(typ, obj, c):
         setattr(struct, name, c.unbox(member, value).value)
         c.pyapi.decref(value)
     return NativeValue(struct._getvalue())
+
+
+def class_of(cell: CellType) -> type:
+    """Return the class of a policy that a kernel is compiled for."""
+    return _classes[cell.policy]
 
 
 def compiles(base: Kind) -> Kind:

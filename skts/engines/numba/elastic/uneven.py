@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
 from ...families.elastic.warping import Warping
 from ...host.arrays import put
-from .cells import Cell, cell_of
+from .cell_types import class_of
+from .cells import Cell, DeletionCell, cell_of
+from .deletions import ROWS, fill_rows
 from .lanes import lanes_of
 
 __all__ = ["block_kernel", "options"]
@@ -170,6 +173,39 @@ def _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left):
         row[j + 1, lane] = following
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _end_row(y_lengths, start, w, free_columns, row, out):
+    """Take what the last row of a strip holds of the results."""
+    for lane in range(y_lengths.size):
+        j = y_lengths[lane] - 1 - start
+        if free_columns:
+            for k in range(min(j + 1, w)):
+                if row[k + 1, lane] < out[lane]:
+                    out[lane] = row[k + 1, lane]
+        elif 0 <= j < w:
+            out[lane] = row[j + 1, lane]
+
+
+def _fill_rows(cell, x, i, columns, width, offset, row, edge):
+    """Fill ROWS rows of a strip by a loop for the policy alone; says whether there is one."""
+    raise NotImplementedError
+
+
+@overload(_fill_rows)
+def _choose_rows(cell, x, i, columns, width, offset, row, edge):
+    if class_of(cell) is not DeletionCell:
+        return lambda cell, x, i, columns, width, offset, row, edge: False
+
+    def fill(cell, x, i, columns, width, offset, row, edge):
+        before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
+        fill_rows(
+            x, i, before, columns, width, offset, row, edge, cell.deletion, cell.stiffness
+        )  # fmt: skip
+        return True
+
+    return fill
+
+
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(
     x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
@@ -218,6 +254,21 @@ def sweep(
             put(row[w], edge[0])
         i = first
         while i < stop:
+            # in two corners of these rows lie the cells that are farthest from the diagonal
+            if (
+                looks_back is not None
+                and x.shape[1] == 1
+                and not free_rows
+                and i + ROWS <= stop
+                and max(i + ROWS - 1 - start, start + w - 1 - i) <= least_reach
+            ):
+                put(edge[i + ROWS], above)
+                if _fill_rows(cell, x, i, columns, w, start - i, row, edge):
+                    put(above, row[0])
+                    i += ROWS
+                    if i == n:
+                        _end_row(y_lengths, start, w, free_columns, row, out)
+                    continue
             height = 2 if i + 1 < stop else 1
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
@@ -272,14 +323,7 @@ def sweep(
                     put(left[k], edge[i + k + 1])
             i += height
             if i == n and not free_rows:
-                for lane in range(lanes):
-                    j = y_lengths[lane] - 1 - start
-                    if free_columns:
-                        for k in range(min(j + 1, w)):
-                            if row[k + 1, lane] < out[lane]:
-                                out[lane] = row[k + 1, lane]
-                    elif 0 <= j < w:
-                        out[lane] = row[j + 1, lane]
+                _end_row(y_lengths, start, w, free_columns, row, out)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

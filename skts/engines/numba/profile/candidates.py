@@ -1,7 +1,7 @@
 """Possible neighbours of windows: what is listed, what of it is measured, what is known so far.
 
 A walk sees estimates. A pair whose squared distance may be among the k least of a window, by the
-bound of its error, is listed (`look`); what is listed, and still may be near when much more is
+bound of its error, is listed (`take`); what is listed, and still may be near when much more is
 known, is measured (`measure`): distances that leave this module are certified.
 
 Functions that are called for every block of a walk are inlined (``forceinline``): an array is seven
@@ -24,9 +24,7 @@ __all__ = [
     "LISTED",
     "Candidates",
     "Line",
-    "Run",
     "Squares",
-    "look",
     "make_room",
     "measure",
     "measure_all",
@@ -93,14 +91,6 @@ class Squares(NamedTuple):
     alpha: float
     beta: float
     slack: float
-
-
-class Run(NamedTuple):
-    """A window, and those among which it looks: `n_others` of them, from `partner` on."""
-
-    window: int
-    partner: int
-    n_others: int
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -250,28 +240,3 @@ def take(known, window, other, score, squares):
     """Take a pair that may be near; returns the score that the window needs from now on."""
     _offer(known, window, other, squares.alpha - squares.beta * score, squares.slack)
     return needed_score(squares, known.tops[window - known.first, known.tops.shape[1] - 1])
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def look(known, run, scores, regular, squares, need, taken):
-    """Take what may be near to the window of a run, by its scores.
-
-    `taken` is the place of the best, where that has been taken, or -1. Returns the score that the
-    window needs from now on.
-    """
-    window, partner, n_others = run
-    # the best first: then the others, as a rule, are known to be farther
-    if taken < 0:
-        for at in range(n_others):
-            if (
-                scores[at] >= need
-                and regular[partner + at]
-                and (taken < 0 or scores[at] > scores[taken])
-            ):
-                taken = at
-        if taken >= 0:
-            need = take(known, window, partner + taken, scores[taken], squares)
-    for at in range(n_others):
-        if at != taken and scores[at] >= need and regular[partner + at]:
-            need = take(known, window, partner + at, scores[at], squares)
-    return need

@@ -15,8 +15,11 @@ group, and from strip to strip::
           from points
 
 Squared distances fall linearly with the score, ``alpha - beta score``. Scores are estimates: where
-one may be among the nearest, by the bound of its error, the walk stops, and a block of BLOCK rows
-is looked at together. What may be near is listed and measured (`candidates.py`).
+one may be among the nearest, by the bound of its error, the walk stops, and the pairs of that row
+are looked at. What may be near is listed and measured (`candidates.py`).
+
+Covariances of z-normalised windows are walked in single precision, twice as many in the same time,
+where the bound of their error is no larger than SINGLE_DOUBT; else in double precision.
 """
 
 from __future__ import annotations
@@ -26,14 +29,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CERTIFIED_ROUNDING, FLOAT64_UNIT
+from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
 from .candidates import (
     LISTED,
     Candidates,
     Line,
-    Run,
     Squares,
-    look,
     make_room,
     measure_all,
     needed_score,
@@ -45,22 +46,27 @@ from .walk import (
     LANES,
     NOTHING,
     OUTSIDE,
+    SINGLE_LANES,
     WalkAxis,
-    best_in_columns,
-    best_in_row,
     column_of,
     descend,
     lane_of,
-    record,
+    lowest_bit,
+    narrow,
+    narrow_need,
+    near_lanes,
     seeds,
+    single_column_of,
+    single_lane_of,
+    widen,
 )
 
 __all__ = ["TileAxis", "Work", "search"]
 
 #: Columns of a strip, for which errors are bounded together.
 WIDTH = 512
-#: Rows that are looked at together, from one on that holds a pair that may be near.
-BLOCK = 16
+#: The error of a correlation up to which covariances are walked in single precision.
+SINGLE_DOUBT = 2.0**-9
 
 
 class TileAxis(NamedTuple):
@@ -105,6 +111,9 @@ class Work(NamedTuple):
         Whether columns look for neighbours, too.
     normalize : True or None
         Whether windows are z-normalised.
+    single : bool
+        Whether covariances may be walked in single precision, which only those of z-normalised
+        windows are.
     """
 
     length: int
@@ -112,6 +121,16 @@ class Work(NamedTuple):
     same: bool
     columns: bool
     normalize: bool | None
+    single: bool
+
+
+class SingleRoom(NamedTuple):
+    """What a walk in single precision reads and writes, see `Workspace`."""
+
+    band: WalkAxis
+    strip: WalkAxis
+    entering: np.ndarray
+    cov: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -125,10 +144,7 @@ class Workspace(NamedTuple):
     first_row: np.ndarray
     entering: np.ndarray
     cov: np.ndarray
-    scores: np.ndarray
-    ordered: np.ndarray
-    held: np.ndarray
-    best_of_column: np.ndarray
+    single: SingleRoom
 
 
 class Band(NamedTuple):
@@ -172,6 +188,8 @@ class Strip(NamedTuple):
         The largest error of a covariance, times the weight of its column.
     blur, shift : float
         The largest of its windows.
+    single : bool
+        Whether it is walked in single precision.
     """
 
     start: int
@@ -180,6 +198,7 @@ class Strip(NamedTuple):
     worst: float
     blur: float
     shift: float
+    single: bool
 
 
 class TileJoin(NamedTuple):
@@ -191,51 +210,6 @@ class TileJoin(NamedTuple):
     known_b: Candidates
     room: Workspace
     work: Work
-
-
-class Block(NamedTuple):
-    """Some rows of a group of columns, looked at together.
-
-    Attributes
-    ----------
-    top, left : int
-        The first row in the band, and the first column in the strip.
-    n_rows, n_columns : int
-        How many of each.
-    """
-
-    top: int
-    left: int
-    n_rows: int
-    n_columns: int
-
-
-class Looking(NamedTuple):
-    """Windows along one axis of a strip that look for neighbours along the other.
-
-    Attributes
-    ----------
-    first, across : int
-        The first of them, and the first of the others.
-    regular, alpha, beta : ndarray of shape (n_windows,)
-        As of `TileAxis` and `Steps`.
-    slack, needed : ndarray
-        Bounds of errors of squared distances, and scores to be looked at, of those of the strip.
-    regular_across : ndarray of shape (n_windows,)
-        As of the other `TileAxis`.
-    weight_across : ndarray
-        Weights of the others, of those of the strip.
-    """
-
-    first: int
-    across: int
-    regular: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    slack: np.ndarray
-    needed: np.ndarray
-    regular_across: np.ndarray
-    weight_across: np.ndarray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -280,23 +254,31 @@ def _open_room(length):
     rows = HEIGHTS[0]
     band = WalkAxis(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows))
     # the last group of a strip has columns beyond it that are no windows
-    columns = WIDTH + LANES
+    columns = WIDTH + SINGLE_LANES
     strip = WalkAxis(
         np.zeros(columns), np.zeros(columns), np.zeros(columns), np.full(columns, NOTHING)
     )
+    number = np.float32
+    narrow_band = WalkAxis(
+        np.zeros(rows, number), np.zeros(rows, number), np.zeros(rows, number),
+        np.zeros(rows, number),
+    )  # fmt: skip
+    narrow_strip = WalkAxis(
+        np.zeros(columns, number), np.zeros(columns, number), np.zeros(columns, number),
+        np.zeros(columns, number),
+    )  # fmt: skip
+    narrow_cov = np.zeros(SINGLE_LANES, number)
+    single = SingleRoom(narrow_band, narrow_strip, np.zeros(rows, number), narrow_cov)
     return Workspace(
         band,
         np.zeros(rows),
         strip,
         np.zeros(WIDTH),
         np.empty(length),
-        np.zeros(WIDTH + LANES + 1),
+        np.zeros(WIDTH + SINGLE_LANES + 1),
         np.zeros(rows),
         np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros((BLOCK, LANES)),
-        np.zeros((3, LANES)),
+        single,
     )
 
 
@@ -326,10 +308,11 @@ def _open_band(top, side, walked, normalize):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _error(band, reach, stride, length):
+def _error(band, reach, stride, length, single):
     """Bound the error of covariances of a column: of the walk, and of the seed."""
     # see "covariance walk" in docs/developer/numerics.rst
-    error = FLOAT64_UNIT * (band.height + 4) * (2 * band.norm * reach + 4 * band.step * stride)
+    unit, steps = (FLOAT32_UNIT, band.height + 16) if single else (FLOAT64_UNIT, band.height + 4)
+    error = unit * steps * (2 * band.norm * reach + 4 * band.step * stride)
     return error + FLOAT64_UNIT * (length + 8) * band.norm * reach
 
 
@@ -347,7 +330,7 @@ def _error_of_means(band, reach, stride, drift, slip, length):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_strip(start, width, band, side, walked, slack, work):
+def _open_strip(start, width, band, side, walked, slack, single, work):
     """Lay the columns of a strip side by side, and bound the errors of their covariances."""
     steps, length = side.steps, work.length
     middle = side.mean[start + width // 2] if work.normalize is not None else 0.0
@@ -357,7 +340,7 @@ def _open_strip(start, width, band, side, walked, slack, work):
         walked.lead[lane], walked.trail[lane] = steps.lead[at], steps.trail[at]
         walked.weight[lane] = steps.weight[at]
         reach, stride = steps.reach[band.level, at], steps.stride[band.level, at]
-        error = _error(band, reach, stride, length)
+        error = _error(band, reach, stride, length, single)
         if work.normalize is not None:
             drift, slip = abs(side.mean[at] - middle), band.slip + steps.slip[at]
             error += _error_of_means(band, reach, stride, drift, slip, length)
@@ -366,12 +349,12 @@ def _open_strip(start, width, band, side, walked, slack, work):
         else:
             worst = max(worst, error)
         slack[j] = error
-    for j in range(width, width + LANES):
+    for j in range(width, width + SINGLE_LANES):
         lane = lane_of(j)
         walked.lead[lane] = walked.trail[lane] = 0.0
         walked.weight[lane] = 0.0 if work.normalize is not None else -NOTHING
         walked.needed[lane] = NOTHING
-    return Strip(start, width, middle, worst, blur, shift)
+    return Strip(start, width, middle, worst, blur, shift, single)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -448,44 +431,37 @@ def _enter_columns(top, strip, a, b, room, work):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_rows(block, rows, known, held, scores, ordered, normalize):
-    """List what may be near to the rows of a block."""
-    first, across, regular, alpha, beta, slack, needed, regular_b, weight = rows
-    top, left, n_rows, n_columns = block
-    for u in range(n_rows):
-        i, window = top + u, first + top + u
-        most = best_in_row(held[u], weight[left:], scores, normalize)
-        if most < needed[i] or not regular[window]:
-            continue
-        for column in range(n_columns):
-            ordered[column] = scores[lane_of(column)]
-        squares = Squares(alpha[window], beta[window], slack[i])
-        run = Run(window, across + left, n_columns)
-        needed[i] = look(known, run, ordered, regular_b, squares, needed[i], -1)
+def _covariance(lane, single, cov, narrow_cov):
+    """Return the covariance in a lane."""
+    return widen(narrow_cov[lane]) if single else cov[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_columns(block, columns, known, held, scores, best, normalize):
-    """List what may be near to the columns of a block."""
-    first, across, _, alpha, beta, slack, needed, regular_a, weight = columns
-    top, left, n_rows, n_columns = block
-    best_in_columns(held, n_rows, weight[top:], best, normalize)
-    most, place, second = best[0], best[1], best[2]
-    for lane in range(LANES):
-        j, need = left + column_of(lane), needed[left + lane]
-        if most[lane] < need or j >= left + n_columns:
-            continue
-        window, row, taken = first + j, int(place[lane]), -1
-        squares = Squares(alpha[window], beta[window], slack[j])
-        if regular_a[across + top + row]:
-            need, taken = take(known, window, across + top + row, most[lane], squares), row
-        if taken < 0 or second[lane] >= need:
-            for u in range(n_rows):
-                value, w = held[u, lane], weight[top + u]
-                scores[u] = value * w if normalize is not None else value + w
-            run = Run(window, across + top, n_rows)
-            need = look(known, run, scores, regular_a, squares, need, taken)
-        needed[left + lane] = need
+def _column(lane, single):
+    """Return the column of a group in a lane."""
+    return single_column_of(lane) if single else column_of(lane)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _score(value, factor, normalize):
+    """Score a covariance by a weight."""
+    return value * factor if normalize is not None else value + factor
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _narrow_strip(last, strip, room):
+    """Lay rows before the last and columns of a strip side by side in single precision."""
+    band, columns, entering = room.single.band, room.single.strip, room.single.entering
+    for i in range(last):
+        band.lead[i], band.trail[i] = room.band.lead[i], room.band.trail[i]
+        band.weight[i], band.needed[i] = room.band.weight[i], narrow_need(room.band.needed[i])
+    for i in range(entering.size):
+        entering[i] = narrow(room.entering[i])
+    for j in range(strip.width + SINGLE_LANES):
+        at, lane = lane_of(j), single_lane_of(j)
+        columns.lead[lane], columns.trail[lane] = room.strip.lead[at], room.strip.trail[at]
+        columns.weight[lane] = room.strip.weight[at]
+        columns.needed[lane] = narrow_need(room.strip.needed[at])
 
 
 # called in one place: compiled there, and not once more by all that lies between
@@ -496,56 +472,108 @@ def _walk_strip(search, band, strip):
     Fields are taken from their structures ahead of the loops: to take an array counts references.
     """
     a, b, known, known_b, room, work = search
-    columns, normalize = work.columns, work.normalize
-    cov, held, first_row, entering = room.cov, room.held, room.first_row, room.entering
-    scores, ordered, best = room.scores, room.ordered, room.best_of_column
+    columns, normalize, single = work.columns, work.normalize, strip.single
+    cov, first_row, entering = room.cov, room.first_row, room.entering
     count, count_b = known.n_listed, known_b.n_listed
     walked, walked_b = room.band, room.strip
-    p, r, weight, needed = walked
-    q, s, weight_b, needed_b = walked_b
-    steps, slack, regular, regular_b = a.steps, room.slack_of_row, a.regular, b.regular
-    ends = band.top, strip.start
-    rows = Looking(*ends, regular, steps.alpha, steps.beta, slack, needed, regular_b, weight_b)
-    steps, slack, ends = b.steps, room.slack_of_column, (strip.start, band.top)
-    others = Looking(*ends, regular_b, steps.alpha, steps.beta, slack, needed_b, regular, weight)
-    for left in range(0, strip.width, LANES):
-        n_columns = min(LANES, strip.width - left)
+    narrow_a, narrow_b, narrow_entering, narrow_cov = room.single
+    _, _, weight, needed = walked
+    _, _, weight_b, needed_b = walked_b
+    narrow_needed, narrow_needed_b = narrow_a.needed, narrow_b.needed
+    top, start, width, regular, regular_b = band.top, strip.start, strip.width, a.regular, b.regular
+    slack, alpha, beta = room.slack_of_row, a.steps.alpha, a.steps.beta
+    slack_b, alpha_b, beta_b = room.slack_of_column, b.steps.alpha, b.steps.beta
+    n_lanes = SINGLE_LANES if single else LANES
+    for left in range(0, strip.width, n_lanes):
+        n_columns = min(n_lanes, strip.width - left)
         # rows from this one on have no admissible column
         stop = strip.start + left + n_columns - 1 - work.least_apart - band.top
         stop = min(band.height, stop)
         if stop <= 0:
             continue
-        entering[0] = first_row[left]
-        for lane in range(LANES):
-            cov[lane] = first_row[left + 1 + column_of(lane)]
+        if single:
+            narrow_entering[0] = narrow(first_row[left])
+            for column in range(SINGLE_LANES):
+                narrow_cov[single_lane_of(column)] = narrow(first_row[left + 1 + column])
+        else:
+            entering[0] = first_row[left]
+            for lane in range(LANES):
+                cov[lane] = first_row[left + 1 + column_of(lane)]
         i = 0
         while i < stop:
             # whether columns count is a type of the walk alone: one search serves both
-            if columns:
+            if single and columns:
+                i, near = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, True, True
+                )
+            elif single:
+                i, near = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, None, True
+                )
+            elif columns:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, True, normalize)
             else:
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
             if not near:
                 continue
-            # near pairs come side by side: some more rows are walked, and all looked at together
-            if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * LANES:
+            if max(count[0], count_b[0]) > LISTED - 2 * SINGLE_LANES:
                 make_room(known, a.line, b.line, work.length, normalize)
                 if not work.same:
                     make_room(known_b, b.line, a.line, work.length, normalize)
-            top = i - 1
-            block = Block(top, left, min(BLOCK, stop - top), n_columns)
-            for lane in range(LANES):
-                held[0, lane] = cov[lane]
-            record(held, block.n_rows, entering[top:], p[top:], r[top:], q[left:], s[left:])
-            for lane in range(LANES):
-                cov[lane] = held[block.n_rows - 1, lane]
-            i = top + block.n_rows
-            _look_at_rows(block, rows, known, held, scores, ordered, normalize)
-            if columns:
-                _look_at_columns(block, others, known_b, held, scores, best, normalize)
+            row = i - 1
+            if single:
+                of_row, of_columns = near_lanes(narrow_cov, narrow_a, narrow_b, row, left, True)
+            else:
+                of_row, of_columns = near_lanes(cov, walked, walked_b, row, left, normalize)
+            window, need, most, taken = top + row, needed[row], -np.inf, -1
+            if of_row != 0 and regular[window]:
+                squares = Squares(alpha[window], beta[window], slack[row])
+                # the best first: then the others, as a rule, are known to be farther
+                rest = of_row
+                while rest != 0:
+                    lane = lowest_bit(rest)
+                    rest &= rest - 1
+                    column = left + _column(lane, single)
+                    value = _covariance(lane, single, cov, narrow_cov)
+                    score = _score(value, weight_b[lane_of(column)], normalize)
+                    if column < width and regular_b[start + column] and score > most:
+                        taken, most = lane, score
+                if taken >= 0 and most >= need:
+                    need = take(known, window, start + left + _column(taken, single), most, squares)
+                    rest = of_row & ~(np.int64(1) << taken)
+                    while rest != 0:
+                        lane = lowest_bit(rest)
+                        rest &= rest - 1
+                        column = left + _column(lane, single)
+                        value = _covariance(lane, single, cov, narrow_cov)
+                        score = _score(value, weight_b[lane_of(column)], normalize)
+                        if column < width and regular_b[start + column] and score >= need:
+                            need = take(known, window, start + column, score, squares)
+                    needed[row] = need
+                    narrow_needed[row] = narrow_need(need)
+            if columns and regular[window]:
+                rest = of_columns
+                while rest != 0:
+                    lane = lowest_bit(rest)
+                    rest &= rest - 1
+                    column = left + _column(lane, single)
+                    place, other = lane_of(column), start + column
+                    value = _covariance(lane, single, cov, narrow_cov)
+                    score = _score(value, weight[row], normalize)
+                    if column < width and regular_b[other] and score >= needed_b[place]:
+                        squares = Squares(alpha_b[other], beta_b[other], slack_b[column])
+                        need = take(known_b, other, window, score, squares)
+                        needed_b[place] = need
+                        narrow_needed_b[left + lane] = narrow_need(need)
         if stop < band.height:
             # the next group has a row more
-            entering[stop] = cov[LANES - 1]
+            if single:
+                narrow_entering[stop] = narrow_cov[SINGLE_LANES - 1]
+            else:
+                entering[stop] = cov[LANES - 1]
+    if single:
+        for i in range(band.height):
+            entering[i] = widen(narrow_entering[i])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -583,7 +611,10 @@ def search(a, b, work, hint, found, found_b, cancel):
             last = min(band.height, start + width - 1 - work.least_apart - top)
             if last <= 0:
                 continue
-            strip = _open_strip(start, width, band, b, room.strip, room.slack_of_column, work)
+            slack = room.slack_of_column
+            strip = _open_strip(start, width, band, b, room.strip, slack, work.single, work)
+            if work.single and strip.worst * band.weight > SINGLE_DOUBT:
+                strip = _open_strip(start, width, band, b, room.strip, slack, False, work)
             if work.columns:
                 slack, needed = room.slack_of_column, room.strip.needed
                 _need_columns(strip, band, b, known_b.tops, slack, needed, work)
@@ -593,6 +624,8 @@ def search(a, b, work, hint, found, found_b, cancel):
                 _enter_rows(top, start, band, a, b, room, work)
                 leftmost = False
             _enter_columns(top, strip, a, b, room, work)
+            if strip.single:
+                _narrow_strip(last, strip, room)
             _walk_strip(everything, band, strip)
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)

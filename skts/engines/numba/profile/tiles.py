@@ -150,7 +150,11 @@ class JoinTiles:
                 strict=True,
             )
         )
-        work = Work(length, reduction.least_apart, same, bool(reduction.within), normalize or None)
+        single = normalize and reduction.precision != "float64"
+        work = Work(
+            *(length, reduction.least_apart, same, bool(reduction.within), normalize or None),
+            bool(single),
+        )
         search(*sides, work, hint, tuple(rows), tuple(found), cancel)
         if reduction.within and first > tile.col:
             cols.add(slice(first - tile.col, None), found)

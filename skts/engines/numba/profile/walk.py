@@ -40,19 +40,26 @@ from numba.core.types import Array
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from ...core.constants import FLOAT32_UNIT
+
 __all__ = [
     "FINITE",
     "LANES",
     "NOTHING",
     "OUTSIDE",
+    "SINGLE_LANES",
     "WalkAxis",
-    "best_in_columns",
-    "best_in_row",
     "column_of",
     "descend",
     "lane_of",
-    "record",
+    "lowest_bit",
+    "narrow",
+    "narrow_need",
+    "near_lanes",
     "seeds",
+    "single_column_of",
+    "single_lane_of",
+    "widen",
 ]
 
 #: What a window needs that takes part in nothing, and the weight of what is no window: beyond
@@ -61,14 +68,18 @@ __all__ = [
 NOTHING = 2.0**100
 #: The covariance of what is no pair: beyond every score, times every weight.
 OUTSIDE = -(2.0**200)
-#: Below every score, also of those.
-LOWEST = -(2.0**300)
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
 FINITE = {"nnan", "ninf", "nsz", "contract"}
 #: Columns that are walked side by side, and how many of them are one vector of the compiler's.
 LANES = 32
 VECTOR = 8
 VECTORS = LANES // VECTOR
+#: The same in single precision: as many vectors, each of twice as many columns.
+SINGLE_LANES = 2 * LANES
+#: What takes the place of NOTHING and OUTSIDE in single precision, and what covariances never are.
+SINGLE_NOTHING = 2.0**60
+SINGLE_OUTSIDE = -(2.0**90)
+FAR_OUTSIDE = -(2.0**80)
 #: Windows whose seeds are computed together: their sums stay in the first-level cache.
 SEEDS = 512
 
@@ -92,15 +103,20 @@ class WalkAxis(NamedTuple):
     needed: np.ndarray
 
 
-def _emit_descend(module, both, product):
+def _emit_descend(module, both, product, single):
     """Emit the loop of `descend`, as a function of its own: its parts share the registers.
 
     Only the terms of the compiler keep so much in registers.
     """
-    double, index, word = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-    vector, integers = ir.VectorType(double, VECTOR), ir.VectorType(index, VECTOR)
-    kind = ir.FunctionType(index, [double.as_pointer()] * 10 + [index] * 2)
-    name = f"skts_descend_{both:d}{product:d}"
+    index, word = ir.IntType(64), ir.IntType(32)
+    number, size, n_lanes = (
+        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
+    )
+    # of the same bits
+    integer = word if single else index
+    vector, integers = ir.VectorType(number, size), ir.VectorType(integer, size)
+    kind = ir.FunctionType(index, [number.as_pointer()] * 10 + [index] * 2)
+    name = f"skts_descend_{both:d}{product:d}{single:d}"
     if name in module.globals:
         return module.globals[name]
     function = ir.Function(module, kind, name)
@@ -115,12 +131,12 @@ def _emit_descend(module, both, product):
         return builder.bitcast(builder.gep(data, [index(lane)]), vector.as_pointer())
 
     def load(data):
-        return [builder.load(pointer(data, lane), align=8) for lane in range(0, LANES, VECTOR)]
+        return [builder.load(pointer(data, lane), align=4) for lane in range(0, n_lanes, size)]
 
     def spread(data):
         value = builder.load(builder.gep(data, [i]))
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
-        zeros = ir.Constant(ir.VectorType(word, VECTOR), [0] * VECTOR)
+        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
         return builder.shuffle_vector(one, one, zeros)
 
     def scored(value, weight):
@@ -134,9 +150,9 @@ def _emit_descend(module, both, product):
     i = builder.phi(index)
     held = [builder.phi(vector) for _ in begin]
     # the covariance that enters, then all of the last vector but its end
-    moved = ir.Constant(ir.VectorType(word, VECTOR), list(range(VECTOR - 1, 2 * VECTOR - 1)))
+    moved = ir.Constant(ir.VectorType(word, size), list(range(size - 1, 2 * size - 1)))
     from_left = [builder.shuffle_vector(spread(entrance), held[-1], moved), *held[:-1]]
-    leaving = builder.extract_element(held[-1], word(VECTOR - 1))
+    leaving = builder.extract_element(held[-1], word(size - 1))
     builder.store(leaving, builder.gep(entrance, [i]))
     p_i, r_i, w_i, need_i = map(spread, fields[:4])
     ends, far = [], None
@@ -151,9 +167,9 @@ def _emit_descend(module, both, product):
         # the sign of all of them is set only where all are negative
         for sign in (builder.bitcast(value, integers) for value in beyond):
             far = sign if far is None else builder.and_(far, sign)
-    far = builder.icmp_signed("<", far, ir.Constant(integers, [0] * VECTOR))
-    far = builder.bitcast(far, ir.IntType(VECTOR))
-    near = builder.icmp_unsigned("!=", far, ir.IntType(VECTOR)(-1))
+    far = builder.icmp_signed("<", far, ir.Constant(integers, [0] * size))
+    far = builder.bitcast(far, ir.IntType(size))
+    near = builder.icmp_unsigned("!=", far, ir.IntType(size)(-1))
     following = builder.add(i, index(1))
     last = builder.icmp_signed(">=", following, stop)
     builder.cbranch(builder.or_(near, last), done, loop)
@@ -162,7 +178,7 @@ def _emit_descend(module, both, product):
         value.add_incoming(after, loop)
     builder.position_at_end(done)
     for at, end in enumerate(ends):
-        builder.store(end, pointer(covariance, at * VECTOR), align=8)
+        builder.store(end, pointer(covariance, at * size), align=4)
     # the row, and whether it is one to look at, in one number
     found = builder.shl(following, index(1))
     builder.ret(builder.or_(found, builder.zext(near, index)))
@@ -171,13 +187,15 @@ def _emit_descend(module, both, product):
 
 @intrinsic
 def descend(typing_context, cov, entering, rows, columns, row, stop, left, both, normalize):
-    """Walk LANES columns from a row on, until a row holds a pair that may be near.
+    """Walk columns from a row on, until a row holds a pair that may be near.
+
+    LANES columns of numbers in double precision, SINGLE_LANES in single precision.
 
     `cov` holds the covariances of the row before, `entering` what enters each row at the left and,
     in its place, receives what leaves at the right. `rows` and `columns` are `WalkAxis`; the places
-    of columns, also of `cov`, are those of `lane_of`, from `left` on. Without `both` (None), what
-    columns need is not looked at. Returns the row after the last one done, and whether that last
-    row is one to look at.
+    of columns, also of `cov`, are those of `lane_of` or `single_lane_of`, from `left` on. Without
+    `both` (None), what columns need is not looked at. Returns the row after the last one done, and
+    whether that last row is one to look at.
     """
     same = rows.instance_class is columns.instance_class is WalkAxis
     if not (isinstance(cov, Array) and isinstance(entering, Array) and same):
@@ -200,7 +218,8 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
         row, stop, left = args[4:7]
         data[6:] = [builder.gep(one, [left]) for one in data[6:]]
         both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[7:])
-        function = _emit_descend(builder.module, both, product)
+        single = signature.args[0].dtype == types.float32
+        function = _emit_descend(builder.module, both, product, single)
         found = builder.call(function, [*data, row, stop])
         one = found.type(1)
         return context.make_tuple(
@@ -210,6 +229,93 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
         )
 
     return signature, codegen
+
+
+def _emit_near(module, product, single):
+    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
+    index, word = ir.IntType(64), ir.IntType(32)
+    number, size, n_lanes = (
+        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
+    )
+    vector, data = ir.VectorType(number, size), number.as_pointer()
+    name = f"skts_near_{product:d}{single:d}"
+    if name in module.globals:
+        return module.globals[name]
+    pair = ir.LiteralStructType([index, index])
+    function = ir.Function(module, ir.FunctionType(pair, [data] * 5 + [index]), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    covariance, row_weight, row_need, weight, need, row = function.args
+    builder = ir.IRBuilder(function.append_basic_block("begin"))
+    flags = ("nnan", "ninf", "contract")
+
+    def load(data, lane):
+        place = builder.gep(data, [index(lane)])
+        return builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+
+    def spread(data):
+        value = builder.load(builder.gep(data, [row]))
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
+        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
+        return builder.shuffle_vector(one, one, zeros)
+
+    combine = builder.fmul if product else builder.fadd
+    weight_i, need_i = spread(row_weight), spread(row_need)
+    found = [index(0), index(0)]
+    for lane in range(0, n_lanes, size):
+        value = load(covariance, lane)
+        for side, (factor, least) in enumerate(
+            ((load(weight, lane), need_i), (weight_i, load(need, lane)))
+        ):
+            # as the walk compares them
+            beyond = builder.fsub(combine(value, factor, flags=flags), least, flags=flags)
+            near = builder.fcmp_ordered(">=", beyond, ir.Constant(vector, [0.0] * size))
+            bits = builder.zext(builder.bitcast(near, ir.IntType(size)), index)
+            found[side] = builder.or_(found[side], builder.shl(bits, index(lane)))
+    both = builder.insert_value(ir.Constant(pair, ir.Undefined), found[0], 0)
+    builder.ret(builder.insert_value(both, found[1], 1))
+    return function
+
+
+@intrinsic
+def near_lanes(typing_context, cov, rows, columns, row, left, normalize):
+    """Say which of the columns that `descend` has walked are near in its last row, as bits.
+
+    Bit t stands for lane t: of the first number where the score is what the row needs, of the
+    second where it is what the column needs.
+    """
+    place = types.int64
+    signature = types.UniTuple(types.int64, 2)(cov, rows, columns, place, place, normalize)
+
+    def codegen(context, builder, signature, args):
+        def data(kind, value):
+            return make_array(kind)(context, builder, value).data
+
+        def fields(at):
+            kinds, values = signature.args[at].types, cgutils.unpack_tuple(builder, args[at])
+            both = list(zip(kinds, values, strict=True))[2:]
+            return [data(*one) for one in both]
+
+        product = not isinstance(signature.args[5], types.NoneType)
+        single = signature.args[0].dtype == types.float32
+        function = _emit_near(builder.module, product, single)
+        columns = [builder.gep(one, [args[4]]) for one in fields(2)]
+        given = [data(signature.args[0], args[0]), *fields(1), *columns, args[3]]
+        found = builder.call(function, given)
+        both = [builder.extract_value(found, at) for at in range(2)]
+        return context.make_tuple(builder, signature.return_type, both)
+
+    return signature, codegen
+
+
+@intrinsic
+def lowest_bit(typing_context, bits):
+    """Place of the lowest bit of a number that is not 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
@@ -226,62 +332,39 @@ def column_of(lane):
     return lane - within + within % VECTOR * VECTORS + within // VECTOR
 
 
-@intrinsic
-def larger(typing_context, a, b):
-    """The larger of two numbers that are not NaN, in one instruction that vectorises."""
-
-    def codegen(context, builder, signature, args):
-        kind = args[0].type
-        name = "llvm.maxnum.f64" if isinstance(kind, ir.DoubleType) else "llvm.maxnum.f32"
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, [kind, kind]), name
-        )
-        return builder.call(function, args, fastmath=("nnan", "nsz"))
-
-    return a(a, b), codegen
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def single_lane_of(column):
+    """Return the place of a column, as `lane_of` does, among columns in single precision."""
+    within = column % SINGLE_LANES
+    return column - within + within % VECTORS * (SINGLE_LANES // VECTORS) + within // VECTORS
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def record(held, rows, entering, p, r, q, s):
-    """Go down some rows from the first, keeping the covariances of all."""
-    for u in range(1, rows):
-        before, after, p_u, r_u = held[u - 1], held[u], p[u], r[u]
-        after[0] = entering[u] + p_u * q[0] + r_u * s[0]
-        entering[u] = before[LANES - 1]
-        for lane in range(1, VECTOR):
-            after[lane] = before[LANES - VECTOR - 1 + lane] + p_u * q[lane] + r_u * s[lane]
-        for lane in range(VECTOR, LANES):
-            after[lane] = before[lane - VECTOR] + p_u * q[lane] + r_u * s[lane]
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def single_column_of(lane):
+    """Return the column in a place in single precision: what `single_lane_of` takes back."""
+    within = lane % SINGLE_LANES
+    size = SINGLE_LANES // VECTORS
+    return lane - within + within % size * VECTORS + within // size
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def best_in_row(cov, weight, scores, normalize):
-    """Score the pairs of a row by the weights of their columns; return the best."""
-    most = -NOTHING
-    for lane in range(LANES):
-        score = cov[lane] * weight[lane] if normalize is not None else cov[lane] + weight[lane]
-        scores[lane] = score
-        most = larger(score, most)
-    return most
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def widen(covariance):
+    """Return a covariance in single precision in double precision."""
+    return np.float64(covariance) if covariance > FAR_OUTSIDE else OUTSIDE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def best_in_columns(held, rows, weight, best, normalize):
-    """The best score of columns by the weights of some rows, its row, and the second best.
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def narrow(covariance):
+    """Return a covariance in double precision in single precision."""
+    return np.float32(max(covariance, SINGLE_OUTSIDE))
 
-    They are written to the rows of `best`, in this order.
-    """
-    first, place, second = best[0], best[1], best[2]
-    first[:] = second[:] = LOWEST
-    for u in range(rows):
-        cov, weight_u, row = held[u], weight[u], float(u)
-        for lane in range(LANES):
-            score = cov[lane] * weight_u if normalize is not None else cov[lane] + weight_u
-            before, at = first[lane], place[lane]
-            place[lane] = row if score > before else at
-            first[lane] = larger(score, before)
-            # the lesser of the two
-            second[lane] = larger(second[lane], -larger(-score, -before))
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def narrow_need(need):
+    """Return a needed score in single precision, not above what it was."""
+    need = min(max(need, -SINGLE_NOTHING), SINGLE_NOTHING)
+    # see "single precision" in docs/developer/numerics.rst
+    return np.float32(need - abs(need) * 4 * FLOAT32_UNIT)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
