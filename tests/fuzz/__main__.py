@@ -415,11 +415,14 @@ def cut_crash(order: dict[str, Any]) -> None:
 
 def one_case(options: argparse.Namespace) -> int:
     """Run one case in this process and print all about it."""
+    from skts.engines.core import compiling
+
     from . import recipes  # noqa: F401
     from .case import Case
     from .machine import draw_case, examine, find_failure
     from .shrink import shrink
 
+    compiling.replaced = False  # as in the runs that found it
     if options.replay:
         case = Case.load(options.replay)
     else:

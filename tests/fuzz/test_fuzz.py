@@ -25,6 +25,7 @@ from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing
 from tests.fuzz.recipe import RECIPES
 from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
 from tests.fuzz.schedule import COSTS, pick_recipe
+from tests.fuzz.shrink import _smaller as simpler
 from tests.fuzz.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
@@ -198,6 +199,26 @@ def test_answers_that_depend_on_a_setting_are_found():
     with mock.patch.object(engine, "dtw_matrix", wrong), pytest.raises(Failure, match="setting"):
         assert_right(case)
     assert_right(case)
+
+
+def test_terms_below_the_least_normal_number_lose_digits():
+    recipe = RECIPES["skts.metrics.soft_dtw_gradient"]
+    x, y = (Sample((np.array([[one]]),), form="single") for one in (0.0, 1.0))
+    case = Case(recipe.name, {"x": x, "y": y}, {"gamma": 1.0, "window": None})
+    exact = 2.2380696188602341e-302
+    found = {"gradient": np.array([np.ldexp(exact, -37), 1.0])}
+    assert found["gradient"][0] != 0 and np.ldexp(found["gradient"][0], 37) != exact
+    again = np.array([exact, 2.0**37])
+    recipe.relate_scale(case, found, lambda other: {"gradient": again}, 37)
+    for wrong in ([2.0, 1.0], [1.0, 1.0 - 2.0**-53]):
+        with pytest.raises(Failure, match="power of two"):
+            recipe.relate_scale(case, found, lambda _, w=wrong: {"gradient": again * w}, 37)
+
+
+def test_a_seed_is_not_cut_off():
+    """Without it a case would be another one each time."""
+    case = draw_case(0, 0, "skts.ShapeletTransformer")[0]
+    assert all(one.options["random_state"] is not None for one in simpler(case))
 
 
 def test_warnings_and_surprises_are_failures():

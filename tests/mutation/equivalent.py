@@ -315,6 +315,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("best -> best - 1",),
             "where the first is taken all are; else blocks are only measured before their turn",
         ),
+        (
+            "SpacedNeighbors._measure_blocks",
+            "batch = max(1, self.at_a_time // self.block)",
+            ("1 -> 2",),
+            "the least that is compared at a time is eight of the largest blocks",
+        ),
     ],
     _E + "families/profile/mk.py": [
         (
@@ -720,6 +726,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        (
+            "extend",
+            "double rest[2] = {0, 0}, inner = 0;",
+            ("0 -> 1 #0", "0 -> 1 #1"),
+            "both are written before they are read",
+        ),
         ("", "CHECKS = (5, 7, 9, 12, 15, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",

@@ -255,6 +255,22 @@ def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
     assert said / 8 < peak <= said
 
 
+def test_a_window_search_takes_no_more_than_it_is_said_to():
+    """The envelope of a query, and what is known of each candidate; without queries no more."""
+    from skts.engines.numba.elastic.window_search import query_bytes, search
+
+    candidates, none = np.zeros((300, 6, 1000)), np.empty(0, np.int64)
+    search = getattr(search, "py_func", search)
+    tracemalloc.start()
+    try:
+        search(candidates[:0], candidates, none, none, None, True, none, np.zeros(1, np.uint8))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    said = query_bytes(300, 6, 1000, 0)
+    assert 0.8 * said < peak <= said
+
+
 @pytest.mark.parametrize(("n", "m", "n_channels"), [(1, 1, 1), (70, 33, 1), (40, 300, 3)])
 def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
     """Points, two words a row and strip with its last column, and rows of all lanes."""
