@@ -31,6 +31,7 @@ def write(
     *,
     seconds: float,
     unfinished: list[str],
+    again: list[str],
 ) -> None:
     """Write what a run has done.
 
@@ -46,6 +47,8 @@ def write(
         From start to end.
     unfinished : list of str
         Cases in which the time was up.
+    again : list of str
+        Commands that repeat failures.
     """
     from benchmarks import _records
     from skts.engines import find_engine
@@ -78,12 +81,17 @@ def write(
         },
         "versions": _records.versions(*PACKAGES, *CUPY),
         "worker seconds": {name: round(value, 1) for name, value in total.seconds.items()},
+        "compiling": {name: round(value, 1) for name, value in total.compiling.items()},
         "ways": dict(sorted(total.ways.items())),
         "cases": cases,
         "failures": dict(kinds.most_common()),
+        "again": again,
         "unfinished": unfinished,
     }
-    options.json.write_text(json.dumps(run, indent=1) + "\n")
+    # in one piece: the run may be cut off
+    scratch = options.json.with_suffix(".new")
+    scratch.write_text(json.dumps(run, indent=1) + "\n")
+    scratch.replace(options.json)
 
 
 def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
