@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
+from numba import njit
+from numba.core.caching import Cache
+from numba.core.dispatcher import Dispatcher
 
 from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, find_engine
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
-from tests.fuzz import Case, Sample, assert_right, recipes
+from tests.fuzz import Case, Sample, assert_right, compilers, recipes
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
@@ -219,6 +224,37 @@ def test_a_seed_is_not_cut_off():
     """Without it a case would be another one each time."""
     case = draw_case(0, 0, "skts.ShapeletTransformer")[0]
     assert all(one.options["random_state"] is not None for one in simpler(case))
+
+
+def test_what_another_process_compiles_is_waited_for(monkeypatch, tmp_path):
+    for one, name in ((Dispatcher, "compile"), (Cache, "save_overload")):
+        monkeypatch.setattr(one, name, getattr(one, name))
+    monkeypatch.setattr(compilers, "spent", Counter())
+    monkeypatch.setitem(sys.modules, "cupy.cuda.compiler", None)  # nothing restores that
+    folder = tmp_path / "locks"
+    compilers.share_compilers(folder)
+
+    @njit
+    def halve(x):
+        return x / 2
+
+    @njit
+    def quarter(x):
+        return halve(halve(x))
+
+    assert quarter(8.0) == 2.0
+    first, second = sorted(folder.iterdir())
+    found = quarter.signatures
+    quarter.overloads.clear()
+    with first.open() as one, second.open() as other:
+        for file in (one, other):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        thread = threading.Thread(target=quarter.compile, args=found)
+        thread.start()
+        thread.join(0.1)
+        assert thread.is_alive() and not quarter.signatures
+    thread.join()
+    assert quarter.signatures == found and compilers.spent["Numba"] > 0.1
 
 
 def test_warnings_and_surprises_are_failures():
