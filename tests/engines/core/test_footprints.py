@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -419,6 +420,36 @@ def test_a_series_takes_its_points_and_its_spectrum_on_a_gpu(rng):
     # two series have a complex spectrum together
     least = 2 * 8 * n + 2 * 8 * transform_length(n)
     assert many - few >= 64 * least
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "k", "length"), [(3000, 2, 300), (40, 30, 300)])
+def test_leading_vectors_take_no_more_than_they_are_said_to(monkeypatch, n, k, length):
+    """Beside the series: bases, pairs, sums of chunks, and members in order."""
+    import cupy
+
+    from skts.engines.cupy.kshape import centers, members
+
+    def arrays(one):
+        if isinstance(one, cupy.ndarray):
+            return {id(one): one.nbytes}
+        parts = one if isinstance(one, tuple) else vars(one).values()
+        some = (cupy.ndarray, centers.Products, members.Sorting, members.Members)
+        return {
+            key: size
+            for part in parts
+            if isinstance(part, some)
+            for key, size in arrays(part).items()
+        }
+
+    ready = SimpleNamespace(ready=lambda *_, **__: lambda: None)
+    for module in (centers, members):
+        monkeypatch.setattr(module, "load_kernel", lambda *_: ready)
+    monkeypatch.setattr(centers, "Launches", list)
+    values = cupy.zeros((n, 1, length))
+    found = centers.LeadingVectors(values, k, slice(0, k), weighted=True, centered=True)
+    held = sum(arrays(found).values()) - values.nbytes
+    assert 0.7 * centers.krylov_bytes(n, k, length) < held <= centers.krylov_bytes(n, k, length)
 
 
 @pytest.mark.gpu
