@@ -83,6 +83,7 @@ def write(
         "worker seconds": {name: round(value, 1) for name, value in total.seconds.items()},
         "compiling": {name: round(value, 1) for name, value in total.compiling.items()},
         "ways": dict(sorted(total.ways.items())),
+        "kernels": sorted(total.kernels),
         "cases": cases,
         "failures": dict(kinds.most_common()),
         "again": again,
@@ -130,9 +131,27 @@ def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "command": "; ".join(run["command"] for run in runs),
         "runs": [{key: run[key] for key in kept} for run in runs],
         "ways": dict(_sum([[run["ways"]] for run in runs])),
+        "kernels": _instances({name for run in runs for name in run.get("kernels", ())}),
         "failures": dict(_sum([[run["failures"]] for run in runs])),
         "unfinished": [one for run in runs for one in run["unfinished"]],
         "rows": rows,
+    }
+
+
+def _instances(reached: set[str]) -> dict[str, Any]:
+    """How many instances of CUDA kernels were reached, and which were not, by source file."""
+    from skts.engines.cupy.programs import all_kernels
+
+    every = all_kernels()
+    left = {
+        file: [name for name in names if f"{file} {name}" not in reached]
+        for file, names in every.items()
+    }
+    count = sum(map(len, every.values()))
+    return {
+        "reached": count - sum(map(len, left.values())),
+        "of": count,
+        "left": {file: names for file, names in left.items() if names},
     }
 
 

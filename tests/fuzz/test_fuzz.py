@@ -368,6 +368,7 @@ def test_runs_add_up(tmp_path, capsys):
     run |= {"date": "", "cases": {"skts.metrics.dtw": {"cupy": 3, "numba": 2}}, "failures": {}}
     run |= {"first": 0, "jobs": 2, "commit": "1", "command": "python", "versions": {"numpy": "2"}}
     run |= {"machine": {}, "sources": {}, "ways": {"another setting": 2}, "unfinished": ["a"]}
+    run |= {"kernels": ["kshape/centers.cu extend", "gone.cu f<1>"]}
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
         path.write_text(json.dumps(run))
@@ -379,6 +380,10 @@ def test_runs_add_up(tmp_path, capsys):
     assert kept["rows"] == [{"function": name} | counts for name in ("skts.metrics.dtw", "all")]
     assert kept["ways"] == {"another setting": 4} and kept["unfinished"] == ["a", "a"]
     assert [one["seed"] for one in kept["runs"]] == [1, 1]
+    instances = kept["kernels"]
+    assert instances["reached"] == 1
+    assert instances["of"] == 1 + sum(map(len, instances["left"].values()))
+    assert "extend" not in instances["left"]["kshape/centers.cu"]
     paths[0].write_text(json.dumps(run | {"failures": {"skts.metrics.dtw values": 1}}))
     assert main(["--sum", *map(str, paths), "--record", str(record)]) == 1
     assert "1 failures of 1 kinds" in capsys.readouterr().out
