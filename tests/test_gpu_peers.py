@@ -152,7 +152,8 @@ def test_walks_are_normalised(gpu, monkeypatch):
 
 def test_the_page_has_a_group_of_them(monkeypatch, tmp_path):
     """Beside the peers on a CPU, whose rows have threads and are drawn."""
-    pytest.importorskip("sphinx")
+    for name in ("docutils", "sphinx"):
+        pytest.importorskip(name)
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
     page = importlib.import_module("benchmark_records")

@@ -28,7 +28,8 @@ def module(monkeypatch):
 
 @pytest.fixture
 def page(module, monkeypatch):
-    pytest.importorskip("sphinx")
+    for name in ("docutils", "sphinx"):
+        pytest.importorskip(name)
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
     return module("benchmark_records")
 

@@ -66,13 +66,13 @@ def fetch_ucr(
     >>> from skts.datasets import fetch_ucr
     >>> X_train, X_test, y_train, y_test = fetch_ucr("GunPoint")  # doctest: +SKIP
     """
+    check_name(name)
     try:
         import pooch
     except ImportError as error:
         raise ImportError(
             'fetch_ucr needs pooch, which is not installed: pip install "skts[fetch]".'
         ) from error
-    check_name(name)
     url = url.format(name=name)
     home = Path(pooch.os_cache("skts") if data_home is None else data_home)
     file, registry = f"{name}.zip", home / REGISTRY

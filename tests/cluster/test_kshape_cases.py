@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,9 @@ from skts.engines.core.constants import UNCLEAR
 from skts.engines.families.kshape.certified import certified_distances
 from tests import reference_sbd as reference
 from tests.kshape_cases import KINDS, NoisyEngine, case, differences, fitted, series
+
+#: Data on which engines once differed.
+DEFECTS = Path(__file__).parents[1] / "data" / "defects"
 
 
 @pytest.fixture
@@ -47,6 +51,15 @@ def test_engines_find_the_same(monkeypatch, few, first):
     for seed in range(first, 16 * len(KINDS), len(KINDS)):
         kind, X, options = case(seed)
         assert not differences(X, options, ("numba", "cupy")), (seed, kind)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("number", [60, 94, 135])
+def test_engines_find_the_same_where_they_once_did_not(number):
+    """Starts whose inertia ties, nearly constant series, two shapes for five clusters."""
+    with np.load(DEFECTS / f"kshape_engines_differ_{number}.npz") as file:
+        X, options = file["X"], {name: file[name].item() for name in file.files if name != "X"}
+    assert not differences(X, options, ("numba", "cupy"))
 
 
 def test_noise_is_noticed_at_the_edges_of_ties(noisy, rng):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import reference
@@ -67,6 +69,18 @@ def test_rotation_at_an_offset(fast_engine):
         for k in (1, 4):
             work = RotationNeighbors(queries, series, k, None, Warping(window=0))
             assert_nearest(run(work, engine=fast_engine), matrix, k)
+
+
+def test_constant_series_at_an_offset_are_as_far_as_they_are(fast_engine):
+    """A GPU once found all of them infinitely far."""
+    path = Path(__file__).parents[1] / "data" / "defects" / "rotation_inf_on_gpu.npz"
+    with np.load(path) as file:
+        series, queries = as_series(file["X"]), as_series(file["Q"])
+    matrix = np.array(
+        [[rotation_distance(x, y, window=0) for y in series.values] for x in queries.values]
+    )
+    work = RotationNeighbors(queries, series, 2, None, Warping(window=0))
+    assert_nearest(run(work, engine=fast_engine), matrix, 2)
 
 
 @pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])

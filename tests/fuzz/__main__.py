@@ -9,6 +9,7 @@ import os
 import pickle
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +18,13 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .sums import add_up, write
 from .worker import LOST, STATUS, work
+
+if TYPE_CHECKING:
+    from .coverage import Coverage
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -74,6 +78,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 SAVING = 10.0
 #: How many times as long as it may work a case may wait.
 WAITING = 5
+#: Seconds between two files of counts, where it is said from time to time how far a run is.
+KEPT = 45.0
 
 
 class Run:
@@ -96,6 +102,8 @@ class Run:
         #: Cases done, by worker and life.
         self.done: dict[str, int] = {}
         self.unfinished: list[str] = []
+        #: Commands that repeat failures.
+        self.again: list[str] = []
         self.lock = threading.Lock()
 
     def start(self) -> None:
@@ -122,8 +130,8 @@ class Run:
                 thread.join()
 
     def _say_how_far(self, threads: list[threading.Thread]) -> None:
-        """Print counts from time to time, until all threads have ended."""
-        before = 0
+        """Print counts from time to time, until all threads have ended; keep them now and then."""
+        before, kept = 0, time.time()
         while any(thread.is_alive() for thread in threads):
             end = time.time() + self.options.progress
             for thread in threads:
@@ -132,6 +140,9 @@ class Run:
             rate = (done - before) / self.options.progress
             say(f"after {time.time() - self.began:.0f} s: {done:,} cases, {rate:,.0f} a second")
             before = done
+            if self.options.json and time.time() - kept > KEPT:
+                self._write(self._reached())
+                kept = time.time()
 
     def _keep_going(self, place: int) -> None:
         """One worker after the other, each where the one before ended."""
@@ -167,6 +178,7 @@ class Run:
             "events": writer,
             "shrinking": options.shrinking,
             "found": str(options.found),
+            "locks": str(self.folder / "locks") if options.jobs > 1 else None,
             "compile": [place, options.jobs] if options.compile and life == 0 else None,
         }
         command = [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)]
@@ -289,31 +301,40 @@ class Run:
                 place = f"--function {event['name']} --case {event['number']}"
                 command = f"--engine {self.options.engine} --seed {self.options.seed} {place}"
                 say(f"    python -m tests.fuzz {command}")
+                self.again.append(f"python -m tests.fuzz {command}")
 
-    def report(self) -> int:
-        """Print what was reached and found; return how many failures there are."""
+    def _reached(self) -> Coverage:
+        """What all workers have noted so far."""
         from .coverage import Coverage
 
         total = Coverage()
-        for path in self.coverage_files:
+        for path in list(self.coverage_files):
             if path.exists():
                 total.add(pickle.loads(path.read_bytes()))
-            for one in (path, path.with_name(path.name.replace("coverage", "status"))):
-                one.unlink(missing_ok=True)
-        self.folder.rmdir()
+        return total
+
+    def _write(self, total: Coverage) -> None:
+        """Write counts, those that a run had when it was cut off, or all."""
+        write(
+            self.options,
+            total,
+            self.kinds,
+            seconds=time.time() - self.began,
+            unfinished=self.unfinished,
+            again=self.again,
+        )
+
+    def report(self) -> int:
+        """Print what was reached and found; return how many failures there are."""
+        total = self._reached()
+        shutil.rmtree(self.folder, ignore_errors=True)
         say("\n".join(total.lines(self.options.engine, unreached=not self.options.quiet)))
         say(
             f"{sum(self.kinds.values())} failures of {len(self.kinds)} kinds, seed "
             f"{self.options.seed}, engine {self.options.engine}"
         )
         if self.options.json:
-            write(
-                self.options,
-                total,
-                self.kinds,
-                seconds=time.time() - self.began,
-                unfinished=self.unfinished,
-            )
+            self._write(total)
         for kind, count in self.kinds.most_common():
             say(f"  {count:6,} {kind}")
         return sum(self.kinds.values())
@@ -415,11 +436,14 @@ def cut_crash(order: dict[str, Any]) -> None:
 
 def one_case(options: argparse.Namespace) -> int:
     """Run one case in this process and print all about it."""
+    from skts.engines.core import compiling
+
     from . import recipes  # noqa: F401
     from .case import Case
     from .machine import draw_case, examine, find_failure
     from .shrink import shrink
 
+    compiling.replaced = False  # as in the runs that found it
     if options.replay:
         case = Case.load(options.replay)
     else:

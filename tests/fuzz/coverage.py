@@ -15,7 +15,7 @@ from typing import Any
 
 from skts.engines import Engine, Reduction
 
-from . import machine
+from . import compilers, machine
 from .draw import domains
 
 __all__ = ["Coverage", "compile_kernels", "watch_engines"]
@@ -107,6 +107,7 @@ class Coverage:
     loops: dict[str, bool] = field(default_factory=dict)
     ways: Counter[str] = field(default_factory=Counter)
     computed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    compiling: Counter[str] = field(default_factory=Counter)
 
     def note(self, name: str, labels: dict[str, str], seconds: float) -> None:
         """Add a case; those that compile do not count for the speed."""
@@ -122,14 +123,15 @@ class Coverage:
         """Write it, with what the engines have done, in one piece."""
         self.domains, self.methods, self.kernels = domains, _methods, _kernels
         self.loops, self.ways = _numba_kernels(), machine.reached
-        self.computed = machine.computed
+        self.computed, self.compiling = machine.computed, compilers.spent
         scratch = path.with_suffix(".new")
         scratch.write_bytes(pickle.dumps(self))
         scratch.replace(path)
 
     def add(self, other: Coverage) -> None:
         """Add that of another worker."""
-        for name in ("cases", "seconds", "warm", "warm_seconds", "methods", "ways", "computed"):
+        counters = "cases", "seconds", "warm", "warm_seconds", "methods", "ways", "computed"
+        for name in (*counters, "compiling"):
             getattr(self, name).update(getattr(other, name))
         for name, pairs in other.pairs.items():
             self.pairs.setdefault(name, set()).update(pairs)
@@ -147,6 +149,8 @@ class Coverage:
             f"{total:,} cases in {seconds:,.0f} s of workers, "
             f"{total / max(seconds, 1e-9):,.0f} a second and worker"
         )
+        for name, value in sorted(self.compiling.items()):
+            yield f"{value:,.0f} s of them for kernels of {name}: compiled, waited for, or loaded"
         left: list[str] = []
         engines = sorted({engine for _, engine in self.computed})
         width = max(10, *map(len, engines)) if engines else 10

@@ -311,7 +311,7 @@ def examine(
             except MemoryBudgetError:
                 reached["no room in the budget"] += 1
             else:
-                if recipe.settles(case):
+                if recipe.keeps_bits(case, engine):
                     same("another setting", again, found)
                 else:
                     recipe.check(case, again)

@@ -169,8 +169,12 @@ class Recipe:
         return False
 
     def settles(self, case: Case) -> bool:
-        """Whether bits must be the same on one engine alone, in a batch, and with any setting."""
+        """Whether bits must be the same on one engine alone and in a batch."""
         return True
+
+    def keeps_bits(self, case: Case, engine: str) -> bool:
+        """Whether bits of an engine must be the same with any setting."""
+        return self.settles(case)
 
     def possible(self, case: Case) -> bool:
         """Whether a case that was cut is one that could be drawn."""

@@ -861,6 +861,11 @@ class Search(Recipe):
         largest = max(points.max() - points.min(), np.abs(points).max())
         return bool(largest <= TAME * min(spreads))
 
+    def keeps_bits(self, case: Case, engine: str) -> bool:
+        # in float32 a GPU has the points of a part relative to those of the part
+        single = case.options["precision"] == "float32"
+        return self.settles(case) and not (single and engine == "cupy")
+
     def lines(self, case: Case) -> list[np.ndarray]:
         X = case.data["X"]
         width = X.lengths.max() if X.form == "padded" else 0

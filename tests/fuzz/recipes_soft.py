@@ -15,6 +15,8 @@ from .oracle_soft import least_gamma, slack, slope_slack, soft
 from .recipe import How, Recipe, draw_window, plain, shapes
 from .recipes_averages import scales_exactly, weights_of
 
+#: Roundings of a sum of terms that are below the least normal number.
+LOST = 1000 * 2.0**-1074
 #: gamma as a share of the squared range of the data; the first is mostly refused.
 SHARES = (1e-14, 1e-6, 1e-3, 0.03, 1.0, 30.0)
 
@@ -60,7 +62,13 @@ class _Soft(Recipe):
             # sums of squares, and what has the unit of the data; in the plainest form
             factor = power if name in ("average", "gradient") else 2 * power
             other = np.reshape(again[name], np.shape(value))
-            same(f"scaled by a power of two: {name}", other, np.ldexp(value, factor))
+            wanted = np.ldexp(value, factor)
+            # terms of a sum that are below the least normal number have lost digits
+            unit = math.ldexp(1.0, max(0, factor))
+            tiny = np.abs(wanted) < 2.0**-960 * unit
+            part = f"scaled by a power of two: {name}"
+            close(part, np.where(tiny, other, 0.0), np.where(tiny, wanted, 0.0), LOST * unit, 0.0)
+            same(part, np.where(tiny, wanted, other), wanted)
 
     def relate_forms(self, case, found, call):
         again = call(plain(case))

@@ -31,6 +31,7 @@ def write(
     *,
     seconds: float,
     unfinished: list[str],
+    again: list[str],
 ) -> None:
     """Write what a run has done.
 
@@ -46,6 +47,8 @@ def write(
         From start to end.
     unfinished : list of str
         Cases in which the time was up.
+    again : list of str
+        Commands that repeat failures.
     """
     from benchmarks import _records
     from skts.engines import find_engine
@@ -78,12 +81,18 @@ def write(
         },
         "versions": _records.versions(*PACKAGES, *CUPY),
         "worker seconds": {name: round(value, 1) for name, value in total.seconds.items()},
+        "compiling": {name: round(value, 1) for name, value in total.compiling.items()},
         "ways": dict(sorted(total.ways.items())),
+        "kernels": sorted(total.kernels),
         "cases": cases,
         "failures": dict(kinds.most_common()),
+        "again": again,
         "unfinished": unfinished,
     }
-    options.json.write_text(json.dumps(run, indent=1) + "\n")
+    # in one piece: the run may be cut off
+    scratch = options.json.with_suffix(".new")
+    scratch.write_text(json.dumps(run, indent=1) + "\n")
+    scratch.replace(options.json)
 
 
 def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -122,9 +131,27 @@ def record_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "command": "; ".join(run["command"] for run in runs),
         "runs": [{key: run[key] for key in kept} for run in runs],
         "ways": dict(_sum([[run["ways"]] for run in runs])),
+        "kernels": _instances({name for run in runs for name in run.get("kernels", ())}),
         "failures": dict(_sum([[run["failures"]] for run in runs])),
         "unfinished": [one for run in runs for one in run["unfinished"]],
         "rows": rows,
+    }
+
+
+def _instances(reached: set[str]) -> dict[str, Any]:
+    """How many instances of CUDA kernels were reached, and which were not, by source file."""
+    from skts.engines.cupy.programs import all_kernels
+
+    every = all_kernels()
+    left = {
+        file: [name for name in names if f"{file} {name}" not in reached]
+        for file, names in every.items()
+    }
+    count = sum(map(len, every.values()))
+    return {
+        "reached": count - sum(map(len, left.values())),
+        "of": count,
+        "left": {file: names for file, names in left.items() if names},
     }
 
 

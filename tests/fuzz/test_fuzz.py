@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
+from numba import njit
+from numba.core.caching import Cache
+from numba.core.dispatcher import Dispatcher
 
 from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, find_engine
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
-from tests.fuzz import Case, Sample, assert_right, recipes
+from tests.fuzz import Case, Sample, assert_right, compilers, recipes
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
@@ -25,6 +30,7 @@ from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing
 from tests.fuzz.recipe import RECIPES
 from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
 from tests.fuzz.schedule import COSTS, pick_recipe
+from tests.fuzz.shrink import _smaller as simpler
 from tests.fuzz.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
@@ -200,6 +206,57 @@ def test_answers_that_depend_on_a_setting_are_found():
     assert_right(case)
 
 
+def test_terms_below_the_least_normal_number_lose_digits():
+    recipe = RECIPES["skts.metrics.soft_dtw_gradient"]
+    x, y = (Sample((np.array([[one]]),), form="single") for one in (0.0, 1.0))
+    case = Case(recipe.name, {"x": x, "y": y}, {"gamma": 1.0, "window": None})
+    exact = 2.2380696188602341e-302
+    found = {"gradient": np.array([np.ldexp(exact, -37), 1.0])}
+    assert found["gradient"][0] != 0 and np.ldexp(found["gradient"][0], 37) != exact
+    again = np.array([exact, 2.0**37])
+    recipe.relate_scale(case, found, lambda other: {"gradient": again}, 37)
+    for wrong in ([2.0, 1.0], [1.0, 1.0 - 2.0**-53]):
+        with pytest.raises(Failure, match="power of two"):
+            recipe.relate_scale(case, found, lambda _, w=wrong: {"gradient": again * w}, 37)
+
+
+def test_a_seed_is_not_cut_off():
+    """Without it a case would be another one each time."""
+    case = draw_case(0, 0, "skts.ShapeletTransformer")[0]
+    assert all(one.options["random_state"] is not None for one in simpler(case))
+
+
+def test_what_another_process_compiles_is_waited_for(monkeypatch, tmp_path):
+    for one, name in ((Dispatcher, "compile"), (Cache, "save_overload")):
+        monkeypatch.setattr(one, name, getattr(one, name))
+    monkeypatch.setattr(compilers, "spent", Counter())
+    monkeypatch.setitem(sys.modules, "cupy.cuda.compiler", None)  # nothing restores that
+    folder = tmp_path / "locks"
+    compilers.share_compilers(folder)
+
+    @njit
+    def halve(x):
+        return x / 2
+
+    @njit
+    def quarter(x):
+        return halve(halve(x))
+
+    assert quarter(8.0) == 2.0
+    first, second = sorted(folder.iterdir())
+    found = quarter.signatures
+    quarter.overloads.clear()
+    with first.open() as one, second.open() as other:
+        for file in (one, other):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        thread = threading.Thread(target=quarter.compile, args=found)
+        thread.start()
+        thread.join(0.1)
+        assert thread.is_alive() and not quarter.signatures
+    thread.join()
+    assert quarter.signatures == found and compilers.spent["Numba"] > 0.1
+
+
 def test_warnings_and_surprises_are_failures():
     def warns(*arguments, **options):
         return np.float64(1.0) / np.zeros(1)
@@ -311,6 +368,7 @@ def test_runs_add_up(tmp_path, capsys):
     run |= {"date": "", "cases": {"skts.metrics.dtw": {"cupy": 3, "numba": 2}}, "failures": {}}
     run |= {"first": 0, "jobs": 2, "commit": "1", "command": "python", "versions": {"numpy": "2"}}
     run |= {"machine": {}, "sources": {}, "ways": {"another setting": 2}, "unfinished": ["a"]}
+    run |= {"kernels": ["kshape/centers.cu extend", "gone.cu f<1>"]}
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
         path.write_text(json.dumps(run))
@@ -322,6 +380,10 @@ def test_runs_add_up(tmp_path, capsys):
     assert kept["rows"] == [{"function": name} | counts for name in ("skts.metrics.dtw", "all")]
     assert kept["ways"] == {"another setting": 4} and kept["unfinished"] == ["a", "a"]
     assert [one["seed"] for one in kept["runs"]] == [1, 1]
+    instances = kept["kernels"]
+    assert instances["reached"] == 1
+    assert instances["of"] == 1 + sum(map(len, instances["left"].values()))
+    assert "extend" not in instances["left"]["kshape/centers.cu"]
     paths[0].write_text(json.dumps(run | {"failures": {"skts.metrics.dtw values": 1}}))
     assert main(["--sum", *map(str, paths), "--record", str(record)]) == 1
     assert "1 failures of 1 kinds" in capsys.readouterr().out

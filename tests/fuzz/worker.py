@@ -46,11 +46,12 @@ def work(order: dict[str, Any]) -> int:
     ----------
     order : dict
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
-        "status", "coverage", "events", "compile": see `__main__`.
+        "status", "coverage", "events", "compile", "locks": see `__main__`.
     """
     from skts.engines.core import compiling
 
     from . import recipes  # noqa: F401
+    from .compilers import share_compilers
     from .coverage import Coverage, compile_kernels, watch_engines
     from .machine import draw_case, find_failure, pick_recipe
     from .recipe import RECIPES
@@ -58,6 +59,8 @@ def work(order: dict[str, Any]) -> int:
 
     # a first run takes kernels, some second ones NumPy in their place
     compiling.replaced = False
+    if order["locks"]:
+        share_compilers(Path(order["locks"]))
     if order["compile"]:
         compile_kernels(*order["compile"])
     watch_engines(order["engine"])

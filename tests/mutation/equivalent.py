@@ -33,6 +33,14 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: what is changed on it (an operator, that and what it becomes, or None: anything), and why no
 #: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
+    _E + "cupy/elastic/rotation.py": [
+        (
+            "_queries",
+            "return max(1, min(rows, CORRELATIONS // (64 * n * cols)))",
+            ("64 -> 63", "64 -> 65"),
+            TOGETHER,
+        ),
+    ],
     _N + "elastic/warping_path.py": [
         ("_next_row", "best = best if best < left else left", ("< -> <=",), EQUAL),
         ("_scan", "break", ("break",), INTERRUPTED),
@@ -205,6 +213,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
+        (
+            "warp",
+            "inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0",
+            ("+ -> -",),
+            "cells inside of both bands are filled as those at the edge of one, by the same sums",
+        ),
         ("warp", "if start + w < n:", ("< -> >",), SPARES),
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
@@ -314,6 +328,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
             ("best -> best - 1",),
             "where the first is taken all are; else blocks are only measured before their turn",
+        ),
+        (
+            "SpacedNeighbors._measure_blocks",
+            "batch = max(1, self.at_a_time // self.block)",
+            ("1 -> 2",),
+            "the least that is compared at a time is eight of the largest blocks",
         ),
     ],
     _E + "families/profile/mk.py": [
@@ -470,6 +490,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/order_lines.py": [
         (
+            "_order",
+            "scale = (n_buckets - 1) / (high - low) if high > low else 0.0",
+            ("0.0 -> 1.0",),
+            "where all are equal nothing is above the lowest, whatever it is multiplied by",
+        ),
+        (
             "_open_gain",
             "for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):",
             ("- -> +",),
@@ -498,6 +524,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/tiles.py": [
+        (
+            "_errors",
+            "walked = 3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step)",
+            ("3 -> 4", "6 -> 7"),
+            LOOSER,
+        ),
         ("Held.add", "if self.size > LISTED:", ("> -> >=",), "only how often a list is weeded"),
         (
             "_errors",
@@ -712,6 +744,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        (
+            "extend",
+            "double rest[2] = {0, 0}, inner = 0;",
+            ("0 -> 1 #0", "0 -> 1 #1"),
+            "both are written before they are read",
+        ),
         ("", "CHECKS = (5, 7, 9, 12, 15, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
@@ -1044,6 +1082,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/join.cu": [
+        (
+            "look_at_row",
+            "lanes |= (unsigned)(memory.bests[lane * 33 + other] >= max(near, 1)) << other;",
+            ("1 -> 2",),
+            "a score is none, or far above the least positive number, which these are the bits of",
+        ),
         *(
             (
                 "join",
@@ -1104,6 +1148,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "profile/join.py": [
+        (
+            "_height",
+            "if most <= 1e3 * least:",
+            ("1e3 -> 2000.0",),
+            "bands of any height have bounds that hold: they are only the tighter the lower",
+        ),
         (
             "_open_band",
             "middle = side.mean[top + height // 2]",

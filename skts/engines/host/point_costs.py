@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable
 from types import CodeType
@@ -114,7 +115,9 @@ def compiled(function: Callable[..., Any]) -> Dispatcher:
 
 def _first_line(error: Exception) -> str:
     """Return what is wrong, of a message of many lines."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # with colorama Numba colours what it says
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     wrong = [line for line in lines if not line.startswith("Failed in")]
     return (wrong or lines or [type(error).__name__])[0]
 

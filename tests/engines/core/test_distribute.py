@@ -49,11 +49,13 @@ def works():
 
 @pytest.fixture(scope="module")
 def cluster():
-    from distributed import Client, LocalCluster
+    distributed = pytest.importorskip("distributed")
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
     ):
         yield client
 
@@ -171,7 +173,7 @@ class Answer:
 
 
 def test_what_a_cluster_loses_is_sent_again_some_times(monkeypatch):
-    monkeypatch.setattr("distributed.as_completed", list)
+    monkeypatch.setattr(pytest.importorskip("distributed"), "as_completed", list)
     shares = [Tile(i, i + 1, 0, 1) for i in range(3)]
 
     def found(**losses):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -255,6 +256,22 @@ def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
     assert said / 8 < peak <= said
 
 
+def test_a_window_search_takes_no_more_than_it_is_said_to():
+    """The envelope of a query, and what is known of each candidate; without queries no more."""
+    from skts.engines.numba.elastic.window_search import query_bytes, search
+
+    candidates, none = np.zeros((300, 6, 1000)), np.empty(0, np.int64)
+    search = getattr(search, "py_func", search)
+    tracemalloc.start()
+    try:
+        search(candidates[:0], candidates, none, none, None, True, none, np.zeros(1, np.uint8))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    said = query_bytes(300, 6, 1000, 0)
+    assert 0.8 * said < peak <= said
+
+
 @pytest.mark.parametrize(("n", "m", "n_channels"), [(1, 1, 1), (70, 33, 1), (40, 300, 3)])
 def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
     """Points, two words a row and strip with its last column, and rows of all lanes."""
@@ -403,6 +420,36 @@ def test_a_series_takes_its_points_and_its_spectrum_on_a_gpu(rng):
     # two series have a complex spectrum together
     least = 2 * 8 * n + 2 * 8 * transform_length(n)
     assert many - few >= 64 * least
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "k", "length"), [(3000, 2, 300), (40, 30, 300)])
+def test_leading_vectors_take_no_more_than_they_are_said_to(monkeypatch, n, k, length):
+    """Beside the series: bases, pairs, sums of chunks, and members in order."""
+    import cupy
+
+    from skts.engines.cupy.kshape import centers, members
+
+    def arrays(one):
+        if isinstance(one, cupy.ndarray):
+            return {id(one): one.nbytes}
+        parts = one if isinstance(one, tuple) else vars(one).values()
+        some = (cupy.ndarray, centers.Products, members.Sorting, members.Members)
+        return {
+            key: size
+            for part in parts
+            if isinstance(part, some)
+            for key, size in arrays(part).items()
+        }
+
+    ready = SimpleNamespace(ready=lambda *_, **__: lambda: None)
+    for module in (centers, members):
+        monkeypatch.setattr(module, "load_kernel", lambda *_: ready)
+    monkeypatch.setattr(centers, "Launches", list)
+    values = cupy.zeros((n, 1, length))
+    found = centers.LeadingVectors(values, k, slice(0, k), weighted=True, centered=True)
+    held = sum(arrays(found).values()) - values.nbytes
+    assert 0.7 * centers.krylov_bytes(n, k, length) < held <= centers.krylov_bytes(n, k, length)
 
 
 @pytest.mark.gpu

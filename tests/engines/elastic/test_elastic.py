@@ -164,6 +164,37 @@ def interpreted(work, dtype, monkeypatch):
     return settled(warping, out[:, : len(cols)], rows, cols)
 
 
+def test_each_row_and_group_has_its_lengths_and_bands(monkeypatch):
+    seen, numbers = [], np.arange(12.0).reshape(2, 3, 2)
+
+    def sweep(x, y, y_lengths, radius, out, *more):
+        seen.append((x.tolist(), y.tolist(), y_lengths.tolist(), radius.tolist()))
+        out[:] = len(seen)
+
+    monkeypatch.setattr(uneven, "sweep", sweep)
+    block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
+    for radius in (numbers, numbers[:1]):
+        x, y, out = (
+            np.arange(6.0).reshape(2, 3),
+            np.arange(12.0).reshape(3, 2, 1, 2),
+            np.zeros((2, 6)),
+        )
+        seen.clear()
+        block(x, np.array([1, 3]), y, np.arange(6).reshape(3, 2), radius, out, *7 * [None])
+        expected = [
+            (
+                x[i, : (1, 3)[i]].tolist(),
+                y[g].tolist(),
+                [2 * g, 2 * g + 1],
+                radius[i % len(radius), g].tolist(),
+            )
+            for g in range(3)
+            for i in range(2)
+        ]
+        assert seen == expected
+        assert_array_equal(out, [[1, 1, 3, 3, 5, 5], [2, 2, 4, 4, 6, 6]])
+
+
 @pytest.mark.slow
 def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
     """Lengths below and above a strip of columns, either side in the lanes, all precisions."""

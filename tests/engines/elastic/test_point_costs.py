@@ -196,6 +196,11 @@ def test_functions_that_are_no_costs(cost, message):
         pairwise_distances([[0.0, 1.0]], cost=cost, engine="numba")
 
 
+def test_colours_are_left_out_of_the_reason():
+    error = ValueError("\x1b[1mFailed in nopython\x1b[0m\n\x1b[1m\x1b[31mUnknown name\x1b[0m\nmore")
+    assert point_costs._first_line(error) == "Unknown name"
+
+
 def test_wrong_costs():
     with pytest.raises(ValueError, match="a function, or a CUDA expression"):
         PointCost()

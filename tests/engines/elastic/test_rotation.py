@@ -28,7 +28,7 @@ from skts.engines.cupy.elastic.rotation_programs import choose_turns, kernels
 from skts.engines.cupy.elastic.rotation_tiles import periods
 from skts.engines.families.elastic import rotation as rotation_module
 from skts.engines.numba import cell_of
-from skts.engines.numba.elastic import rotation
+from skts.engines.numba.elastic import certified, rotation
 from skts.engines.numba.elastic.rotation import _period
 from skts.exceptions import MemoryBudgetError
 
@@ -135,6 +135,28 @@ def test_series_of_several_lengths(fast_engine, rng, kind, warping):
     if kind != "strips":
         few = candidates.take(slice(0, 4))
         assert_brute(fast_engine, few, few, 2, warping, np.arange(4))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_of_many_that_are_equally_far_the_first_is_found(monkeypatch, cost, ascending):
+    """As plain Python, whatever the order in which two groups of candidates are looked at."""
+    for module in (rotation, certified):
+        for name, kernel in list(vars(module).items()):
+            monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
+    x, count = np.array([[0.0, 1.0, 3.0]]), rotation.LANES // rotation.PIECES + 3
+    turned = np.roll(x + [[0.0, 0.0, 1.0]], 1)
+    candidates = np.tile(np.hstack([turned, turned]), (count, 1, 1)), np.full(count, 3), None
+    order = np.arange(count)[:: 1 if ascending else -1]
+    for k in (1, 2, 5):
+        distances, indices = np.full(k, np.inf), np.full(k, -1)
+        cell = cell_of(Warping("dog_keeper", cost))
+        nothing = np.zeros(count), order, -1, np.inf
+        rest = cell, cost == "squared", distances, indices, np.zeros(1, np.uint8)
+        assert rotation.search(x, candidates, *nothing, *rest) == k
+        assert_array_equal(indices, np.arange(k))
+        assert_array_equal(distances, np.ones(k))
 
 
 def test_several_lengths_are_cut_in_parts(fast_engine, monkeypatch, rng):

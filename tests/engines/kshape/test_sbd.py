@@ -24,6 +24,7 @@ from skts.engines.families.kshape import centers as centers_work
 from skts.engines.families.kshape.centers import Centers
 from skts.engines.families.kshape.distances import Assignment
 from skts.engines.families.kshape.eigenvectors import krylov
+from skts.engines.numba.kshape import sbd as sbd_on_the_cpu
 from tests import reference_sbd as reference
 
 
@@ -388,6 +389,21 @@ def test_spectra_are_kept_while_the_series_live(rng):
     for _ in range(3):
         run(SBDAssign(X, shapes(rng, 2, 30)), engine="numba")
     assert len(engine.prepared) <= kept
+
+
+@pytest.mark.parametrize("n_timepoints", [1, 2, 3, 6])
+def test_numpy_finds_the_shifts_that_the_kernel_finds(rng, n_timepoints):
+    """With ties and without, and of series without size."""
+    kernel = sbd_on_the_cpu.best
+    best, n = getattr(kernel, "py_func", kernel), 2 * n_timepoints + 3
+    correlations = rng.integers(0, 4, (2, 40, n)) / 4.0
+    norms, center_norms = rng.integers(0, 3, 40) * 1.0, np.array([1.0, 2.0])
+    for doubts in (np.zeros(2), np.array([0.0, 0.2])):
+        found = [(np.empty((40, 2)), np.empty((40, 2), np.int64)) for _ in range(2)]
+        for choose, answer in zip((best, sbd_on_the_cpu.best_by_numpy), found, strict=True):
+            choose(correlations, norms, center_norms, doubts, n_timepoints, *answer)
+        for one, other in zip(*found, strict=True):
+            assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("many", [0, 2**18])

@@ -181,6 +181,16 @@ def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
     assert_array_equal(found.indices, expected.indices)
 
 
+@pytest.mark.parametrize(("loud", "height"), [(0, 256), (1, 64), (4, 64)])
+def test_bands_are_low_where_groups_are_uneven(loud, height):
+    """Of the groups of a band alone: it is that of all after the first."""
+    group, place = channels.GROUP, channels._height
+    groups = np.ones((2, 5, 8))
+    groups[1, loud, 0] = 1e4
+    axis = SimpleNamespace(stop=5 * group, mean=np.zeros((2, 5 * group)), groups=groups)
+    assert getattr(place, "py_func", place)(group, axis) == height
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
     """As plain Python: doubts of normalised windows by their means, of raw ones by their energy."""

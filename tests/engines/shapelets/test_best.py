@@ -15,7 +15,7 @@ from skts.exceptions import VerificationError
 #: What of a tile's bounds exceeds what its candidates gain, at most: gaps, in distances.
 TIGHT = 1e-6
 KINDS = ["walks", "few values", "constant", "all constant", "repeated", "offset", "scales"]
-KINDS += ["unequal", "channels", "spike", "one class", "one each"]
+KINDS += ["unequal", "channels", "spike", "one class", "one each", "one loud class"]
 
 
 def work_of(kind, n=13, width=30, **options):
@@ -37,10 +37,14 @@ def work_of(kind, n=13, width=30, **options):
         values *= 10.0 ** rng.integers(-100, 100, (n, 1, 1))
     if kind == "spike":
         values[3, 0, 7] = 1e7
+    if kind == "one loud class":
+        # windows beside such points are bounded by nothing
+        values[:, 0, 7] = 10.0 ** rng.integers(6, 13, n)
     if kind == "unequal":
         lengths = rng.integers(19, width + 1, n)
         values[np.arange(width) >= lengths[:, np.newaxis, np.newaxis]] = 0
-    labels = {"one class": np.zeros(n, np.int64), "one each": np.arange(n)}.get(kind)
+    alone = np.zeros(n, np.int64)
+    labels = {"one class": alone, "one loud class": alone, "one each": np.arange(n)}.get(kind)
     labels = rng.permutation(np.arange(n) % 3) if labels is None else labels
     criterion = Criterion(labels, np.ones(labels.max() + 1))
     kinds = options.pop("kinds", ALL)

@@ -274,6 +274,12 @@ def test_errors_hold_all_that_goes_wrong_on_the_walk():
     errors, _ = shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))
     assert (errors >= 2 * sum(terms) * heavy).all()
     assert (errors <= 2.2 * sum(terms) * heavy).all()
+    # every term is one of squared points: of points twice as large errors are twice as large
+    larger, floor = shapelet_tiles._errors(
+        largest * [2, 2, 0.5, 2, 2], length, n_windows, slice(0, 2)
+    )
+    np.testing.assert_array_equal(larger, 2 * errors)
+    assert floor == shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))[1]
 
 
 def test_distances_that_are_kept_take_half_of_the_budget():

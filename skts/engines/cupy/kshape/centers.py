@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, STEP_THREADS
+from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, SORTED_SERIES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
@@ -445,6 +445,10 @@ def dense_bytes(size: int) -> int:
 
 
 def krylov_bytes(n_series: int, n_clusters: int, size: int) -> int:
-    """Bytes that `LeadingVectors` takes beside the series: bases, pairs, sums of chunks."""
+    """Bytes that `LeadingVectors` takes beside the series: vectors, matrices, sums of chunks."""
     chunks = -(-n_series // chunk_rows(n_series)) + n_clusters
-    return 8 * size * (n_clusters * (min(ROOM, size + 4) + 8) + 2 * chunks) + 40 * n_series
+    room = min(ROOM, size + 3) + 2
+    vectors = 8 * size * (n_clusters * (room + 6) + 2 * chunks)
+    matrices = 8 * n_clusters * (room * room + 3)
+    counts = 12 * (n_clusters + 1) * blocks_for(n_series, SORTED_SERIES)
+    return vectors + matrices + counts + 40 * n_series

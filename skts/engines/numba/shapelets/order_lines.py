@@ -290,7 +290,8 @@ def promise(line, tables, needed, scratch):
         most = unit * total_weight * np.log(counts.size) * (1 + 2.0**-20)
         return np.int64(most) + slack + 2**12, np.inf, -np.inf
     if best == _NONE:
-        return best, -np.inf, -np.inf
+        # of one class, whose order is unknown, every cut gains nothing
+        return (np.int64(0), np.inf, -np.inf) if opened else (best, -np.inf, -np.inf)
     loose = slack > 0 and (opened or not equal)
     if loose:
         best += slack

@@ -1,0 +1,101 @@
+"""Workers that compile nothing twice: what one compiles the others wait for, and load.
+
+Numba and CuPy keep on disk what they compile, but many processes that begin together all miss it
+and all compile the same. Here a process that compiles holds a file that is named for the kernel,
+and looks on the disk again once it has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import importlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import Cache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+
+__all__ = ["share_compilers", "spent"]
+
+#: Seconds that this process has compiled, waited for others that do, or loaded kernels.
+spent: Counter[str] = Counter()
+_held: set[str] = set()
+_counting = threading.local()
+
+
+def share_compilers(folder: Path) -> None:
+    """Have this process take turns with all others that name the same folder."""
+    folder.mkdir(exist_ok=True)
+    plain = Dispatcher.compile
+
+    def compile(self: Any, signature: Any) -> Any:
+        function = self.py_func
+        name = f"{function.__module__}.{function.__qualname__} {signature}"
+        # all that this process compiles waits behind one lock, so that no two threads of it hold
+        # files that the other waits for
+        with _counted("Numba"), global_compiler_lock, _alone(folder, name):
+            return plain(self, signature)
+
+    Dispatcher.compile = compile
+    save = Cache.save_overload
+
+    def save_overload(self: Any, signature: Any, data: Any) -> Any:
+        # of two processes that add to the index of a function at the same time, one would be lost,
+        # or its kernel be found under the name of the other's
+        with _alone(folder, f"{self.cache_path} {self._impl.filename_base}"):
+            return save(self, signature, data)
+
+    Cache.save_overload = save_overload
+    with contextlib.suppress(ImportError):
+        _share_cupy(importlib.import_module("cupy.cuda.compiler"), folder)
+
+
+def _share_cupy(module: Any, folder: Path) -> None:
+    name = "_compile_module_with_cache"
+    plain: Callable[..., Any] | None = getattr(module, name, None)
+    if plain is None:  # another version, or the stand-in for it
+        return
+
+    def compile(source: str, *more: Any, **named: Any) -> Any:
+        with _counted("CuPy"), _alone(folder, f"{source} {more} {named}"):
+            return plain(source, *more, **named)
+
+    setattr(module, name, compile)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, name: str) -> Iterator[None]:
+    """Hold the file of a kernel; processes that end leave it."""
+    path = folder / hashlib.sha256(name.encode()).hexdigest()[:32]
+    if path.name in _held:  # a function that calls itself
+        yield
+        return
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _held.add(path.name)
+        try:
+            yield
+        finally:
+            _held.discard(path.name)
+
+
+@contextlib.contextmanager
+def _counted(what: str) -> Iterator[None]:
+    """Add the seconds inside, where it is not inside of itself."""
+    if getattr(_counting, what, False):
+        yield
+        return
+    setattr(_counting, what, True)
+    start = time.monotonic()
+    try:
+        yield
+    finally:
+        setattr(_counting, what, False)
+        spent[what] += time.monotonic() - start
