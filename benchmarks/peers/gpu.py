@@ -274,7 +274,7 @@ def sum_of_distances(shapes, outcome, n_clusters):
 
 def kshape_rows(program, folder, options):
     """k-Shape: two rows for each shape of the series; there is no program."""
-    for work in KSHAPE_WORKS:
+    for work in (KSHAPE_WORKS[number] for number in options.works):
         request, kinds = work.request()
         shapes = Shapes.of(request["X"][:, np.newaxis])
         start = run(SBDAssign(shapes, shapes.take(slice(work.n_clusters))), engine="numba")
@@ -356,6 +356,9 @@ def parse_options(words=None):
     parser.add_argument("--built", type=Path, metavar="FOLDER", help="of compiled programs")
     parser.add_argument("--build-only", action="store_true", help="compile into the folder --built")
     parser.add_argument("--arch", help="compute capability, such as 90 (default: the device's)")
+    parser.add_argument(
+        "--works", nargs="+", type=int, default=range(len(KSHAPE_WORKS)), help="of k-Shape"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="of a join by SCAMP")
     parser.add_argument("--patience", type=float, default=0.7, help="seconds for its repeats")
     options = parser.parse_args(words)
