@@ -6,7 +6,8 @@
 Each call runs in a process of its own, that of the cold start with an empty `NUMBA_CACHE_DIR` and
 CUPY_CACHE_DIR, that of the warm start with what the cold one left there. Counted are user and
 system seconds of the process and its children, less those of importing what an empty program with
-scikit-learn imports, measured in turn. asv tracks the same figures. With engine cupy, `compiled`
+scikit-learn imports, measured in turn. The package is compiled to bytecode before, as pip does when
+it installs one. asv tracks the same figures. With engine cupy, `compiled`
 counts the programs that the cold start left on disk. More than `--programs` lists are operations on
 arrays, which CuPy compiles one by one.
 
@@ -15,6 +16,8 @@ asked for is compiled here (NVRTC needs no GPU): its CPU seconds.
 """
 
 import argparse
+import compileall
+import importlib.util
 import json
 import os
 import subprocess
@@ -66,6 +69,7 @@ def run(code, cache):
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
         [sys.executable, "-c", IMPORTS + code],
         check=True,
@@ -84,6 +88,7 @@ def seconds(code, cache):
 def start(name, engine="numba"):
     """Cold and warm CPU seconds of a first call beyond importing scikit-learn."""
     code = f"ENGINE = {engine!r}\n{DATA}\n{CALLS[name]}"
+    compileall.compile_dir(Path(importlib.util.find_spec("skts").origin).parent, quiet=2)
     with tempfile.TemporaryDirectory() as cache:
         runs = [seconds(code, cache) for _ in range(2)]
         base = seconds("", cache)
