@@ -117,6 +117,9 @@ def monitor(options):
         expected = sum(len(each) for each in expected)
         for part in (100, 1_000, 5_000):
             model = SubsequenceMonitor(**given).fit(patterns)
+            for _ in range(3):  # compiles: short updates have kernels of their own
+                model.update(stream[:part])
+            model = SubsequenceMonitor(**given).fit(patterns)
             count = sum(map(len, model.update(stream[:20_000])[1]))
             seconds = 0.0
             for at in range(20_000, 40_000, part):
