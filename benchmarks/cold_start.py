@@ -155,6 +155,7 @@ def main():
     parser.add_argument("--only", nargs="+", choices=CALLS, default=list(CALLS), metavar="CALL")
     parser.add_argument("--engine", default="numba")
     parser.add_argument("--output", help="a file for the record, as JSON")
+    parser.add_argument("--commit", help="what to record where there is no git")
     parser.add_argument("--programs", action="store_true", help="time CUDA programs, one by one")
     parser.add_argument("--arch", type=int, default=90, help="what they are compiled for")
     options = parser.parse_args()
@@ -162,18 +163,17 @@ def main():
         for name in options.only:
             measure_programs(name, options.arch)
         return
-    rows = []
+    rows, facts = [], {"commit": options.commit, "unit": "CPU seconds"}
+    title = "First calls in fresh processes"
     for name in options.only:
         rows.append({"call": name, "engine": options.engine, **start(name, options.engine)})
         print(json.dumps(rows[-1]), flush=True)
-    if options.output:
-        title, unit = "First calls in fresh processes", "CPU seconds"
-        if options.engine == "cupy":
+        if options.output and options.engine == "cupy":
             device, versions = _gpu.device_and_versions()
-            more = {"device": device, "versions": versions, "unit": unit}
+            more = {"device": device, "versions": versions, **facts}
             _records.write(options.output, _records.record(title, rows=rows, **more))
-        else:
-            _records.write_cpu(options.output, title, rows, unit=unit)
+        elif options.output:
+            _records.write_cpu(options.output, title, rows, **facts)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ and the first call of a process.
 
 On a machine without git and asv (a lent GPU, say) this file is also a program:
 
-    PYTHONPATH=TREE python benchmarks/life.py OUTPUT.json [numba cupy]
+    PYTHONPATH=TREE python benchmarks/life.py OUTPUT.json [numba cupy] [Profile Search ...]
 
-runs them for the package in TREE, and `python -m benchmarks.life --keep OUTPUT.json ...` makes
-asv's files in `benchmarks/history/` of such outputs.
+runs them, or some of the suites, for the package in TREE. `python -m benchmarks.life --keep MACHINE
+OUTPUT.json ...` makes asv's files in `benchmarks/history/` of such outputs.
 """
 
 import contextlib
@@ -220,10 +220,10 @@ def _peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def run(output, engines):
-    """Run all, and write what is there after each: figures in the order of asv's parameters."""
+def run(output, engines, suites):
+    """Run suites, and write what is there after each: figures in the order of asv's parameters."""
     found = {}
-    for suite in SUITES:
+    for suite in suites:
         for name in names_of(suite):
             key = f"life.{suite.__name__}.{name}"
             found[key] = []
@@ -279,10 +279,12 @@ def keep(outputs, machine):
 
 
 if __name__ == "__main__":
+    named = {suite.__name__: suite for suite in SUITES}
     if sys.argv[1] == "--one":
-        suites = {suite.__name__: suite for suite in SUITES}
-        print(json.dumps(one(suites[sys.argv[2]], sys.argv[3], json.loads(sys.argv[4]))))
+        print(json.dumps(one(named[sys.argv[2]], sys.argv[3], json.loads(sys.argv[4]))))
     elif sys.argv[1] == "--keep":
         keep(sys.argv[3:], sys.argv[2])
     else:
-        run(sys.argv[1], sys.argv[2:] or ENGINES)
+        engines = [word for word in sys.argv[2:] if word in ENGINES]
+        suites = [named[word] for word in sys.argv[2:] if word not in ENGINES]
+        run(sys.argv[1], engines or ENGINES, suites or SUITES)

@@ -21,6 +21,7 @@ from benchmarks._paper import keep, make_parser, parse, threads
 from benchmarks.profile.gpu_join import SAMPLE, check_channels
 from skts import DTWKMeans, DTWNearestNeighbor, MotifFinder, SubsequenceMonitor, SubsequenceSearch
 from skts.engines import DTWMatrix, Series, Warping, run
+from skts.metrics import pairwise_dtw
 from skts.motifs import matrix_profile, pan_matrix_profile
 
 OUTPUTS = {"numba": "target-works.json", "cupy": "target-works-on-gpu.json"}
@@ -115,6 +116,9 @@ def monitor(options):
         expected = every.radius_neighbors(patterns, radius=radius, return_distance=False)
         expected = sum(len(each) for each in expected)
         for part in (100, 1_000, 5_000):
+            model = SubsequenceMonitor(**given).fit(patterns)
+            for _ in range(3):  # compiles: short updates have kernels of their own
+                model.update(stream[:part])
             model = SubsequenceMonitor(**given).fit(patterns)
             count = sum(map(len, model.update(stream[:20_000])[1]))
             seconds = 0.0
@@ -222,6 +226,82 @@ def kmeans(options):
     yield row(work, seconds, "s", same, "50 labels by all distances", threads=options.threads)
 
 
+def public(options):
+    """All pairs through the public interface, wall time."""
+    if options.engine != "cupy":
+        return
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((16_384, 512)), rng.standard_normal((1_024, 512))
+    cells = len(X) * len(Z) * 512**2 / 1e12
+
+    def nearest():
+        # of new arrays, so that nothing is prepared
+        model = DTWNearestNeighbor(engine="cupy").fit(X.copy(), np.arange(len(X)))
+        return model.kneighbors(Z.copy())
+
+    def pairwise():
+        return pairwise_dtw(Z.copy(), X[:4_096].copy(), engine="cupy")
+
+    work = DTWMatrix(as_series(Z[:4]), as_series(X[:4_096]), Warping())
+    some = run(work, engine="numba")
+    work = DTWMatrix(as_series(Z[:2]), as_series(X), Warping())
+    expected = run(work, engine="numba")
+    for title, function, share in (
+        ("nearest of 16,384 series to 1,024, noise of 512 points, wall time", nearest, 1.0),
+        ("pairwise_dtw, 1,024 x 4,096, noise of 512 points, float64, wall time", pairwise, 0.25),
+    ):
+        function()
+        runs = [clocked(function) for _ in range(3)]
+        seconds, found = min(runs, key=lambda each: each[0])
+        if function is nearest:
+            same = np.array_equal(found[0][:2, 0], expected.min(axis=1))
+            text = "2 queries by all distances of the CPU, bit by bit"
+        else:
+            same, text = np.array_equal(found[:4], some), "4 rows as the CPU's, bit by bit"
+        yield row(title, share * cells / seconds, "Tcells/s", same, text, seconds=seconds)
+
+
+def one_column(options):
+    """Many rows against one column, and as many pairs of a square, on one thread."""
+    if options.engine != "numba":
+        return
+    X = np.random.default_rng(0).standard_normal((10_000, 256)).cumsum(axis=1)
+    given = {"engine": "numba", "n_jobs": 1}
+    shapes = {"column": (X[:-100], X[-1:]), "square": (X[:100], X[-99:])}
+    found, least = {}, {}
+    for name, sides in shapes.items():
+        pairwise_dtw(*sides, **given)
+        runs = [clocked(pairwise_dtw, *sides, **given, one_thread=True) for _ in range(3)]
+        least[name], found[name] = min(runs, key=lambda each: each[0])
+    same = np.array_equal(found["column"][:100, 0], found["square"][:, -1])
+    rate = 9_900 * 256**2 / least["column"] / 1e9
+    work = "DTW, 9,900 series against one, 256 points: the rate of 100 against 99"
+    value = least["square"] / least["column"]
+    text = "the column of the square, bit by bit"
+    yield row(work, value, "x", same, text, threads=1, **{"Gcells/s": rate})
+
+
+def constant(options):
+    """The root of a tree of nearly constant series, on one thread."""
+    if options.engine != "numba" or not os.environ.get("SKTS_DATA"):
+        return
+    from benchmarks.shapelets.paper_shapelets import as_defined, gain_of, load, root
+    from benchmarks.shapelets.paper_shapelets import work as windows
+
+    rates, right = {}, True
+    for name, lengths in (("OSULeaf", (50, 200, 350)), ("Haptics", (150, 500, 850))):
+        X, y = load(os.environ["SKTS_DATA"], name)[:2]
+        run(root(X[:20], y[:20], lengths[:1]), engine="numba", n_jobs=1)
+        search = root(X, y, lengths)
+        seconds, found = clocked(run, search, engine="numba", n_jobs=1, one_thread=True)
+        rates[name] = windows(X, lengths) / seconds / 1e9
+        right = right and as_defined(X, y, gain_of(search, found), found)
+    work = "root search of Haptics, three lengths: the rate of OSULeaf"
+    text = "distances and gain as defined"
+    value = rates["Haptics"] / rates["OSULeaf"]
+    yield row(work, value, "x", right, text, threads=1, **{"Gcells/s": rates["Haptics"]})
+
+
 def alone(options):
     """What is measured in processes of its own: imports, and memory of `fit`."""
     if options.engine != "numba":
@@ -247,6 +327,9 @@ PARTS = {
     "published": published,
     "kmeans": kmeans,
     "pan": pan,
+    "public": public,
+    "one-column": one_column,
+    "constant": constant,
 }
 
 

@@ -97,6 +97,29 @@ def test_a_peer_that_fails_does_not_stop_the_others(gpu, monkeypatch, tmp_path, 
     assert "no device" in capsys.readouterr().err
 
 
+def test_a_peer_without_a_device_has_a_row_that_says_so(gpu, monkeypatch):
+    outcomes = [gpu._rounds.Outcome(name) for name in ("skts-gpu", "tsdistances-gpu")]
+    outcomes[0].wall, outcomes[1].failure = [2.0, 1.0, 3.0], "no driver"
+    monkeypatch.setattr(gpu, "beside_environment", lambda *_: outcomes)
+    (row,) = gpu.tsdistances_rows(None, None, None)
+    assert row["of skts"] == 2.0 and row["of the peer"] is row["skts is faster by"] is None
+    assert row["checked"] == "does not run here: no driver"
+
+
+def test_sums_of_distances_to_the_centres_of_labels(gpu):
+    """As an outcome holds them: iterations, labels, centres; distances do not know of scale."""
+    rng = np.random.default_rng(0)
+    shapes = gpu.Shapes.of(rng.standard_normal((5, 1, 16)))
+    centers, labels = 3 * shapes.values[[1, 4], 0], np.array([0, 0, 1, 1, 1])
+    outcome = gpu._rounds.Outcome("skts-gpu", result=np.r_[7, labels, centers.ravel()])
+    total, found = gpu.sum_of_distances(shapes, outcome, 2)
+    assert found.tolist() == labels.tolist()
+    x, y = shapes.values[:, 0], shapes.values[[1, 1, 4, 4, 4], 0]
+    norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    best = [np.correlate(*pair, "full").max() for pair in zip(x, y, strict=True)]
+    assert total == pytest.approx(5 - sum(best / norms))
+
+
 def test_fastest_way(gpu):
     timings = {"warp-64": [3.0, 2.0, 9.0], "warp-32": [2.5, 2.5, 2.5], "subwarp-64": [1.0]}
     assert gpu.fastest(timings, "warp") == ("warp-32", 2.5)

@@ -19,7 +19,7 @@ changes little; on a GPU they are wall times.
 * table VIII and figure 18: Rand indexes, and time of k-means by that of k-Shape, means of the seeds
   of `SEEDS`. "random" is the start of Times-C, "series" that of tslearn and of Times-C-tsl;
 * figures 9 and 12: an iteration by set (9 is the authors' code on PyTorch and NumPy: see
-  `benchmarks.peers.kshape`, and figure 16 here for the same step in plain transforms);
+  `benchmarks.peers.gpu` and `.kshape`, and figure 16 here for the same step in plain transforms);
 * figure 13 and table III: the stages of an iteration. Members are sorted, and never moved;
 * figures 14 and 8: centres by our iteration, and by all eigenvectors (cuSOLVER, or LAPACK);
 * figure 16 and table VII: the correlations, and the same by one plain transform a centre;
@@ -44,8 +44,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import rand_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks import _records
+from benchmarks import _cores, _records
 from benchmarks._gpu import device_and_versions, verdict
+from benchmarks._paper import threads
 from benchmarks._sets import load
 from benchmarks.kshape.gpu_kshape import check, device_times, moved_shapes
 from skts import DTWKMeans, KShapeClusterer
@@ -59,7 +60,7 @@ SEEDS = range(3)
 POINTS = {"numba": 5e5, "cupy": np.inf}
 CELLS = {"numba": 2e8, "cupy": 1e11}
 #: Points of a set of figure 19, which is of the CPU on every machine.
-THREADS_POINTS = {"numba": 5e5, "cupy": 4e6}
+THREADS_POINTS = 4e6
 #: Cells of an iteration of k-means on a real set.
 REAL_CELLS = {"numba": 1e9, "cupy": 1e11}
 #: Points up to which all eigenvectors are computed.
@@ -289,9 +290,7 @@ class Benchmark:
     def threads(self, name, shapes, k):
         """Rows of one set in figure 19."""
         expected = None
-        for count in sorted({1, 2, 4, 8, 16, os.cpu_count()}):
-            if count > os.cpu_count():
-                continue
+        for count in threads():
             given = {"engine": "numba", "n_jobs": count}
             assigned, elapsed = run(SBDAssign(shapes, shapes.take(slice(0, k))), **given), []
             for _ in range(4):
@@ -329,7 +328,7 @@ class Benchmark:
     def by_threads(self):
         """Figure 19: the CPU engine."""
         for name, (n, length, k) in TABLE_V.items():
-            shapes, _, step = self.shapes(n, length, k, THREADS_POINTS[self.engine])
+            shapes, _, step = self.shapes(n, length, k, THREADS_POINTS)
             for row in self.threads(name, shapes, k):
                 yield row | {"one series of": step}
 
@@ -440,7 +439,8 @@ PARTS = {
 def write(options, rows):
     """Print the last row, and write the record."""
     print(", ".join(f"{key}: {value}" for key, value in rows[-1].items()), flush=True)
-    device, versions = _records.cpu(), _records.versions("skts", "numpy", "numba", "scikit-learn")
+    device = _cores.device(_cores.available())
+    versions = _records.versions("skts", "numpy", "numba", "scikit-learn")
     if options.engine == "cupy" and not options.trial:
         device, versions = device_and_versions()
     found = _records.record(

@@ -35,6 +35,8 @@ FAMILIES = sorted(
 #: are judged by, where a family has one process for both.
 THREADS = {"search": [(1, 2)], "shapelets": [(1,)]}
 EACH = [(1,), (2,)]
+#: Records whose names say less than their family's.
+RECORDS = {"elastic_averages": "peers-averages"}
 #: What skts compiles for a family.
 ESTIMATORS = {
     "elastic": "DTWNearestNeighbor",
@@ -67,7 +69,7 @@ def finished(command, cores, deadline):
 def before(family, work):
     """Seconds that the rounds of a work took in the last record; many where it has none."""
     title = getattr(work, "name", None)
-    path = _records.RESULTS / f"peers-{family}.json"
+    path = _records.RESULTS / f"{_name(family)}.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     found = [row for row in rows if row.get("work") == title and "seconds" in row]
     return sum(row["seconds"] * row.get("rounds", 3) for row in found) if found else 30.0
@@ -115,19 +117,33 @@ def all_at_once(options, others):
         ]
         for job in compilations:
             job.run = partial(job.run, deadline=deadline)
+        order = [output for _, output, *_ in parts(options.only, [], Path(folder), deadline)]
         for jobs in (compilations, [part[-1] for part in found]):
             for job, passed in at_once(jobs, cores):
                 left = f"{deadline.seconds:.0f} s left"
                 print(f"== {job.name}: {'done' if passed else 'FAILED'}, {left}", flush=True)
                 failed += [] if passed else [job.name]
-        order = [output for _, output, *_ in parts(options.only, [], Path(folder), deadline)]
-        for family in options.only:
-            outputs = [path for path in order if path.name.startswith(f"{family}-")]
-            written = [json.loads(path.read_text()) for path in outputs if path.exists()]
-            if written:
-                target = options.output_folder / f"peers-{family}.json"
-                _records.write(target, merged(written, cores))
+                family = job.name.partition(",")[0]
+                outputs = [path for path in order if path.name.startswith(f"{family}-")]
+                # of a work that is cut off, half a file may be there
+                written = [one for path in outputs if path.exists() and (one := _read(path))]
+                if written:
+                    target = options.output_folder / f"{_name(family)}.json"
+                    _records.write(target, merged(written, cores))
     return failed
+
+
+def _read(path):
+    """A record; None of a file that is cut off."""
+    try:
+        return json.loads(path.read_text())
+    except ValueError:
+        return None
+
+
+def _name(family):
+    """The name of a family's record."""
+    return RECORDS.get(family, f"peers-{family.replace('_', '-')}")
 
 
 def one_by_one(options, others):

@@ -191,10 +191,27 @@ class Tsdistances:
         return {} if radius is None else {"band": max(0.0, (radius - 0.5) / length)}
 
 
+class SktsOnGpu(Skts):
+    def pairwise(self, X, Y, threads, **window):
+        from skts.metrics import pairwise_dtw
+
+        return pairwise_dtw(X, Y, **window, engine="cupy")
+
+
+class TsdistancesOnGpu(Tsdistances):
+    """Its shaders run where there is a driver of Vulkan."""
+
+    def pairwise(self, X, Y, threads, **window):
+        from tsdistances import dtw_distance
+
+        return np.sqrt(dtw_distance(X, Y, par=True, device="gpu", **window))
+
+
 LIBRARIES = {
     library.__name__.lower(): library
     for library in (Skts, Aeon, Tslearn, Wildboar, Dtaidistance, Tsdistances)
 }
+LIBRARIES |= {"skts-gpu": SktsOnGpu, "tsdistances-gpu": TsdistancesOnGpu}
 #: Series of each side in the warm-up.
 FEW = 8
 

@@ -4,12 +4,13 @@
     SKTS_SCAMP=FOLDER SKTS_CUDTW=FOLDER python -m benchmarks.peers.gpu --built PROGRAMS
     python -m benchmarks.peers.gpu --build-only --arch 90 --built PROGRAMS      # where no GPU is
 
-takes some three minutes and writes `benchmarks/results/peers-gpu.json`. SCAMP
+takes some six minutes and writes `benchmarks/results/peers-gpu.json`. SCAMP
 (github.com/zpzim/SCAMP) makes matrix profiles, cuDTW++ (github.com/asbschmidt/cuDTW) compares one
-query with many series under DTW, and the authors of k-Shape have code for PyTorch in their package
-kshape, which runs in its environment (`--environments`). The first two are compiled from folders of
-their sources, SCAMP also with cuFFT (of the CUDA toolkit, of the package nvidia-cufft, or in the
-folder that SKTS_CUFFT names); `--built` keeps the programs, and takes those that are there already.
+query with many series under DTW, the authors of k-Shape have code for PyTorch in their package
+kshape, and tsdistances has shaders for Vulkan. The first two are compiled from folders of their
+sources, SCAMP also with cuFFT (of the CUDA toolkit, of the package nvidia-cufft, or in the folder
+that SKTS_CUFFT names); `--built` keeps the programs, and takes those that are there already. The
+other two run in environments of their own (`--environments`).
 
 Results are compared before rows are written. SCAMP: correlations of all windows with their nearest
 neighbours, which it keeps in float32; where another neighbour is named, the correlation with that
@@ -23,9 +24,11 @@ thread 32 values or more let the seventeenth of them continue from the cell befo
 them, diagonally, and not from its own (`penalty_diag` where `penalty_temp1` belongs). With that
 word changed all distances agree, on an emulator; there are as many instructions.
 
-k-Shape of its authors starts with labels at random, ours with series as centres: the Rand indices
-of labels and planted kinds are compared. A figure is the time of `fit` over its iterations, from a
-host array to labels on the host.
+k-Shape of its authors starts from the same labels and series as ours, in float32. Its aligned
+members are normalised again, where ours follow the paper, so that labels differ a little: compared
+are the sums of the shape-based distances of all series to the centres that were found, in float64,
+and the adjusted Rand indices of labels and planted kinds. Seconds are those of `fit`, from a host
+array to labels on the host, to the end or for some iterations; and the same for each iteration.
 
 `SKTS_DATA` names a folder with `long/mitbih100_mlii.npz`, an ECG; without it there are no rows of
 the ECG.
@@ -39,11 +42,11 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from sklearn.metrics import rand_score
+from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._gpu import keep_rows, make_parser, verdict
 from benchmarks.elastic.gpu_dtw import as_series, check_estimates, kernel_seconds
-from benchmarks.peers import _environments, _rounds, kshape
+from benchmarks.peers import _environments, _rounds, elastic, kshape
 from benchmarks.peers._gpu_programs import (
     PROGRAMS,
     ProgramError,
@@ -52,7 +55,16 @@ from benchmarks.peers._gpu_programs import (
     run_program,
 )
 from benchmarks.profile.gpu_join import WHOLE_ROWS, check, make_line
-from skts.engines import ConcatenatedSeries, DTWMatrix, Join, Warping, run
+from skts.engines import (
+    ConcatenatedSeries,
+    DTWMatrix,
+    Join,
+    SBDAssign,
+    SBDMatrix,
+    Shapes,
+    Warping,
+    run,
+)
 
 PRECISIONS = ("double", "mixed", "single")
 #: Points of SCAMP's tiles when nothing is said, and of the longest series on which they are tried.
@@ -232,39 +244,95 @@ def cudtw_rows(program, folder, options):
             )
 
 
+#: k-Shape: works, and iterations at most, 100 of which are a whole fit: the peer compares one
+#: series with one centre at a time.
+KSHAPE_WORKS = (
+    kshape.Work(2_000, 1_024, 3, 100),
+    kshape.Work(5_000, 600, 10, 5),
+    kshape.Work(100_000, 128, 3, 1),
+)
+
+
+def beside_environment(peer, script, request, options, patience=8):
+    """Outcomes of skts and of a peer that runs in its own environment, both on the GPU."""
+    environment = _environments.interpreter(
+        peer, folder=options.environments, python=sys.executable
+    )
+    pythons = {"skts-gpu": sys.executable, f"{peer}-gpu": environment}
+    return _rounds.measure(
+        script, request, pythons, threads=1, repeats=options.repeats, patience=patience
+    )
+
+
+def sum_of_distances(shapes, outcome, n_clusters):
+    """Sum of the shape-based distances of series to the centres found, and the labels."""
+    labels = outcome.result[1 : 1 + len(shapes)].astype(int)
+    centers = outcome.result[1 + len(shapes) :].reshape(n_clusters, 1, -1)
+    found = run(SBDMatrix(shapes, Shapes.of(np.ascontiguousarray(centers))), engine="numba")
+    return found.distances[np.arange(len(labels)), labels].sum(), labels
+
+
 def kshape_rows(program, folder, options):
-    """k-Shape: a row for each shape of the series; there is no program."""
-    pythons = {
-        "skts-gpu": sys.executable,
-        "kshape-gpu": _environments.interpreter(
-            "kshape", folder=options.environments, python=sys.executable
-        ),
-    }
-    for work in kshape.WORKS.values():
+    """k-Shape: two rows for each shape of the series; there is no program."""
+    for work in (KSHAPE_WORKS[number] for number in options.works):
         request, kinds = work.request()
-        ours, theirs = _rounds.measure(
-            kshape.SCRIPT, request, pythons, threads=1, repeats=options.repeats, patience=8
-        )
+        shapes = Shapes.of(request["X"][:, np.newaxis])
+        start = run(SBDAssign(shapes, shapes.take(slice(work.n_clusters))), engine="numba")
+        request["labels"] = start.labels
+        ours, theirs = beside_environment("kshape", kshape.SCRIPT, request, options)
         if failure := ours.failure or theirs.failure:
             raise ProgramError(f"k-Shape: {failure}")
-        found = [
-            (one.seconds / int(one.result[0]) * 1e3, rand_score(kinds, one.result[1:]))
-            for one in (ours, theirs)
-        ]
-        (own, mine), (other, others) = found
-        checked = f"Rand index {mine:.3f}, of its authors' {others:.3f}"
-        yield row(
-            f"k-Shape, an iteration, {work.name}",
-            "k-Shape of its authors, PyTorch",
-            "ms",
-            f"kshape {theirs.versions['kshape']}, torch {theirs.versions['torch']}, float32",
-            other,
-            own,
-            verdict(mine > others - 0.02, checked),
+        (own, mine), (other, others) = (
+            sum_of_distances(shapes, one, work.n_clusters) for one in (ours, theirs)
         )
+        scores = [adjusted_rand_score(kinds, labels) for labels in (mine, others)]
+        checked = (
+            f"sum of distances {own:.2f}, of its authors' {other:.2f}; adjusted Rand index "
+            f"{scores[0]:.3f} and {scores[1]:.3f}, of one with the other "
+            f"{adjusted_rand_score(mine, others):.3f}"
+        )
+        checked = verdict(own < 1.01 * other, checked)
+        peer = "k-Shape of its authors, PyTorch"
+        counts = [int(one.result[0]) for one in (ours, theirs)]
+        settings = (
+            f"kshape {theirs.versions['kshape']}, torch {theirs.versions['torch']}, float32; "
+            f"{counts[1]} iterations, ours {counts[0]}"
+        )
+        seconds = theirs.seconds, ours.seconds
+        each = [1e3 * fit / count for fit, count in zip(seconds, counts[::-1], strict=True)]
+        title = f"k-Shape, {work.name}"
+        whole = f"fit of {title}, {work.n_iter} iterations at most"
+        yield row(whole, peer, "s", settings, *seconds, checked)
+        yield row(f"{title}, an iteration", peer, "ms", settings, *each, checked)
 
 
-ROWS = {"scamp": scamp_rows, "cudtw": cudtw_rows, "kshape": kshape_rows}
+def tsdistances_rows(program, folder, options):
+    """DTW of all pairs, by shaders; where they do not run, a row says why."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 1_000, 512)).cumsum(axis=-1)
+    request = {"kind": "pairwise", "metric": "dtw", "radius": -1, "X": X, "Y": Y}
+    ours, theirs = beside_environment("tsdistances", elastic.SCRIPT, request, options)
+    if ours.failure:
+        raise ProgramError(f"DTW of skts: {ours.failure}")
+    title = "DTW of all pairs, 1,000 x 1,000, length 512, wall time"
+    peer, settings = "tsdistances, on its device", theirs.versions.get("tsdistances", "")
+    if theirs.failure:
+        found = row(title, peer, "s", settings, np.nan, ours.seconds, "")
+        reason = f"does not run here: {theirs.failure}"
+        missing = {"of the peer": None, "skts is faster by": None, "checked": reason}
+        yield found | missing
+        return
+    error = float(np.abs(theirs.result / ours.result - 1).max())
+    checked = f"relative difference {error:.1e}" + (": DISAGREES" if error > DISTANCE else "")
+    yield row(title, peer, "s", settings, theirs.seconds, ours.seconds, checked)
+
+
+ROWS = {
+    "scamp": scamp_rows,
+    "cudtw": cudtw_rows,
+    "tsdistances": tsdistances_rows,
+    "kshape": kshape_rows,
+}
 
 
 def parse_options(words=None):
@@ -280,11 +348,17 @@ def parse_options(words=None):
         "--only", nargs="+", choices=list(ROWS), default=list(ROWS), help="fewer peers"
     )
     parser.add_argument(
-        "--environments", type=Path, default=_environments.FOLDER, help="where that of kshape is"
+        "--environments",
+        type=Path,
+        default=_environments.FOLDER,
+        help="of the other two",
     )
     parser.add_argument("--built", type=Path, metavar="FOLDER", help="of compiled programs")
     parser.add_argument("--build-only", action="store_true", help="compile into the folder --built")
     parser.add_argument("--arch", help="compute capability, such as 90 (default: the device's)")
+    parser.add_argument(
+        "--works", nargs="+", type=int, default=range(len(KSHAPE_WORKS)), help="of k-Shape"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="of a join by SCAMP")
     parser.add_argument("--patience", type=float, default=0.7, help="seconds for its repeats")
     options = parser.parse_args(words)

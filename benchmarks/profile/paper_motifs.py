@@ -151,7 +151,7 @@ class Bench:
     def tables(self):
         """Tables 2 and 3."""
         n = self.options.n
-        counts = sorted({1, threads()[-1]}) if self.engine == "numba" else [None]
+        counts = self.options.threads if self.engine == "numba" else [None]
         for name, window in self.chosen((128, 1024)):
             for method in METHODS:
                 for count in counts:
@@ -223,6 +223,8 @@ def main():
     parser.add_argument("--series", nargs="+", choices=TABLE, default=list(TABLE))
     parser.add_argument("--windows", nargs="+", type=int, default=list(WINDOWS))
     parser.add_argument("--patience", type=float, help="seconds of a run: 600, on a GPU 20")
+    both = sorted({1, threads()[-1]})
+    parser.add_argument("--threads", nargs="+", type=int, default=both, help="of tables 2 and 3")
     options = parse(parser, OUTPUTS)
     options.patience = options.patience or {"numba": 600, "cupy": 20}[options.engine]
     bench = Bench(options)
