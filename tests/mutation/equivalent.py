@@ -989,7 +989,21 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOSER,
         ),
     ],
+    _E + "families/elastic/distances.py": [
+        (
+            "WDTW.bounded",
+            "return not self.own and float(self.weights(-self.longest)) > 2.0**-120",
+            ("> -> >=",),
+            AT_THE_LIMIT,
+        ),
+    ],
     _E + "families/kshape/centers.py": [
+        (
+            "SBDCenters.result_bytes",
+            "return 8 * self.n_clusters * self.series.n_channels * self.series.n_timepoints",
+            ("8 -> 9",),
+            MORE_ROOM,
+        ),
         (
             "SBDCenters.verify",
             "along = rows @ (center / (norm or 1.0))",
@@ -1246,12 +1260,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/shapelets/criterion.py": [
         (
             "Criterion._gains",
+            "close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)",
+            ("1 -> 2 #1",),
+            "gains that cannot be the best are rounded as they should be, too",
+        ),
+        (
+            "Criterion._gains",
             "log = 2 + math.log(2 * len(weights))",
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
         ),
     ],
     _E + "families/shapelets/best.py": [
+        ("", "BLOCK_BYTES = 2**27", ("27 -> 28", "27 -> 26", "2 -> 3"), TOGETHER),
         (
             "BestShapelets.block",
             "count = BLOCK_BYTES // (8 * n * (self.series.n_timepoints + largest) * largest)",

@@ -60,6 +60,14 @@ def test_windows_before_and_behind_in_one_block(rng, n, exclusion, k, monkeypatc
             check(SpacedNeighbors(line, None, 3, exclusion, n_spaced=k), "numba")
 
 
+@pytest.mark.parametrize("most", [1, 50])
+def test_however_few_are_compared_at_a_time(rng, most, monkeypatch):
+    monkeypatch.setattr(spaced, "distances_at_a_time", lambda: most)
+    line = ConcatenatedSeries.of([make_line("flat stretches", 40, rng)])
+    with replace_kernels(always=True):
+        check(SpacedNeighbors(line, None, 5, 2, n_spaced=2), "numba")
+
+
 @pytest.mark.parametrize("values", [2, 3])
 def test_ties(engine, rng, values):
     """Whole numbers, compared as they are: many windows are equally near."""

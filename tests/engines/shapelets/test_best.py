@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import BestShapelets, Criterion, Kind, Series, Tile, find_engine, run
 from skts.engines.families.shapelets import best
+from skts.engines.families.shapelets import places as places_module
 from skts.engines.families.shapelets.places import Places, Room, choose
 from skts.exceptions import VerificationError
 
@@ -146,6 +147,20 @@ def test_what_is_taken_is_no_longer_free():
     assert room.fits(place) and room.take(place)
     assert np.argwhere(room.taken).tolist() == [[1, 0, 2], [1, 0, 3], [1, 0, 4]]
     assert not room.fits(place) and not room.take(place)
+
+
+def test_many_fit_where_each_fits_alone(rng):
+    room = Room(np.array([0, 1, 1]), (2, 60), 2)
+    room.taken[:] = rng.random(room.taken.shape) < 0.1
+    room.left[0] = 0
+    every = np.indices((3, 2, 56)).reshape(3, -1)
+    assert every.shape[1] > places_module._FEW
+    dilation = rng.integers(1, 4, every.shape[1])
+    places = Places(dilation < 0, 2 + 0 * dilation, dilation, every[1], every[0], every[2])
+    fits = room.fits(places)
+    alone = [room.fits(places.take(np.array([k])))[0] for k in range(every.shape[1])]
+    assert_array_equal(fits, alone)
+    assert 0 < fits.sum() < fits.size
 
 
 def test_a_bound_that_does_not_hold_is_told_with_its_place():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,15 @@ def some_thresholds(rng, shapelets, series):
     windows = series.lengths[partners] - shapelets.extents + 1
     ranks = (rng.random(len(shapelets)) * 0.4 * np.maximum(windows, 1)).astype(np.int64)
     return partners, ranks
+
+
+def test_work_is_that_of_a_shapelet_of_mean_size():
+    once = np.ones(2, np.int64)
+    shapelets = DilatedShapelets(np.zeros(8), 3 * once + [0, 2], once, 0 * once, once == 1)
+    series = Series(np.zeros((2, 1, 10)), np.full(2, 10))
+    work = ShapeletFeatures(shapelets, series, np.zeros(2))
+    assert work.step_work == (3 * 8 + 5 * 6) // 2
+    assert replace(work, series=Series(np.zeros((2, 1, 1)), np.ones(2, np.int64))).step_work == 4
 
 
 @pytest.mark.parametrize("kind", [one for one in KINDS if one not in ("many of a kind", "wide")])
