@@ -12,7 +12,7 @@ import numpy as np
 
 from .signatures import Parameter, members_of, parameters_of
 
-__all__ = ["Kernel", "Launches"]
+__all__ = ["Copy", "Kernel", "Launches"]
 
 #: The types of C++ by those of NumPy.
 TYPES = {
@@ -218,14 +218,17 @@ class Launches:
     Parameters
     ----------
     launches : sequence of callable
-        Launches that are `Kernel.ready`. What they work on has to stay where it is.
+        Launches that are `Kernel.ready`, and instances of `Copy`. What they work on has to stay
+        where it is.
+    warm : bool, default False
+        Whether all of these kernels have been launched before: others may have to be loaded, which
+        a graph cannot.
     """
 
-    def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
+    def __init__(self, launches: Sequence[Callable[[], None]], *, warm: bool = False) -> None:
         self.launches = tuple(launches)
         self._graph: Any = None
-        # kernels that were never launched may have to be loaded, which a graph cannot
-        self._warm = False
+        self._warm = warm
 
     def __call__(self) -> None:
         """Launch all."""
@@ -248,6 +251,39 @@ class Launches:
             finally:
                 graph = stream.end_capture()
         return graph
+
+
+class Copy:
+    """A copy between the device and pinned memory of the host, made by calling it.
+
+    It is given to the current stream: the host waits for that before it reads or writes again.
+
+    Parameters
+    ----------
+    to, source : ndarray or cupy.ndarray
+        One on the device, one on the host, of as many bytes, C-contiguous.
+    """
+
+    def __init__(self, to: np.ndarray | cp.ndarray, source: np.ndarray | cp.ndarray) -> None:
+        if to.nbytes != source.nbytes or not (to.flags.c_contiguous and source.flags.c_contiguous):
+            raise ValueError("A copy needs two contiguous arrays of one size.")
+        runtime = cp.cuda.runtime
+        to_host = isinstance(to, np.ndarray)
+        self.kind = runtime.memcpyDeviceToHost if to_host else runtime.memcpyHostToDevice
+        # held, so that the addresses stay theirs
+        self.arrays = to, source
+        self.places = _address(to), _address(source)
+
+    def __call__(self) -> None:
+        """Copy."""
+        size, stream = self.arrays[0].nbytes, cp.cuda.get_current_stream().ptr
+        cp.cuda.runtime.memcpyAsync(*self.places, size, self.kind, stream)
+
+
+def _address(array: np.ndarray | cp.ndarray) -> int:
+    """Where an array lies."""
+    place: int = array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+    return place
 
 
 def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:

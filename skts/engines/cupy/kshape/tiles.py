@@ -237,12 +237,12 @@ class SBDTiles:
         if resident is None:
             return None, None
         values = self._sbd_series(shapes, 0, len(shapes)).values
-        labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
+        where = reduction.labels, reduction.shifts
         n_clusters, weights, centered = reduction.n_clusters, reduction.weights, reduction.centered
         if size <= MOMENT_POINTS:
             # memory beside the series is not counted as prepared: prepared data make room
             self.prepared.make_room(resident[1])
-            found = members.sort(labels, shifts, weights, n_clusters, tile.rows)
+            found = members.sort(*self._sbd_labels(*where), weights, n_clusters, tile.rows)
             return values, moments.leading_vectors(values, found, centered=centered)
 
         def build() -> tuple[centers.LeadingVectors, int]:
@@ -260,4 +260,6 @@ class SBDTiles:
             # of a copy of the series that had to make room since
             self.prepared.drop(shapes.values, key)
             iteration = self.prepared.get(shapes.values, key, build, resident[1])
-        return values, iteration.find(labels, shifts, weights, previous, counted, cancel)
+        if not iteration.on_host:
+            where = self._sbd_labels(*where)
+        return values, iteration.find(*where, weights, previous, counted, cancel)
