@@ -66,7 +66,7 @@ def send(*arrays: np.ndarray) -> list[cp.ndarray]:
 
 
 class Staged:
-    """Arrays in one block of the device, and in pinned memory of the host, that stay where they are.
+    """Arrays that stay where they are: in one block of the device, and in pinned memory of the host.
 
     Neighbours travel together, in one transfer that a graph can hold. On the device they begin as
     zeros.

@@ -18,7 +18,7 @@ from ..launch import Copy, Launches
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, Staged, bring
 from .members import Members, Sorting, chunk_rows
-from .programs import choose_gram
+from .programs import FEW, choose_gram
 
 __all__ = [
     "DENSE_RESIDUAL",
@@ -39,8 +39,6 @@ RESTARTS = 4
 CHECKS = (5, 7, 9, 12, 15, 20, 25)
 CHECKS_OF_MANY = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29)
 MANY = 2**25
-#: Series up to which labels and shifts come from the host with all else: they are small there.
-FEW = 2**16
 #: Shared memory of a block that holds two vectors, at most; longer ones stay in memory.
 SHARED = 46 * 1024
 #: Residual of eigenvectors from S itself, relative to the eigenvalue.
@@ -195,8 +193,8 @@ class LeadingVectors:
         self.centered = centered
         self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
         self.known = cp.empty(k, np.int32)
-        # sums of the members, coupling, and columns of the matrix lie together, so that one transfer
-        # brings them
+        # sums of the members, coupling and columns of the matrix lie together: one transfer brings
+        # all
         found = cp.zeros(k * size + 3 * k + self.room * k * self.room)
         totals, self.report = found[: k * size].reshape(k, size), found[k * size :]
         ritz = self.staged.there["ritz"]

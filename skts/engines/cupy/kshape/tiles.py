@@ -24,13 +24,16 @@ from ...families.kshape.distances import (
 )
 from ...families.kshape.eigenvectors import LEVEL
 from ...families.kshape.shapes import Shapes
+from .programs import FEW
 
 if TYPE_CHECKING:
     from .centers import Leading
-    from .sbd import DeviceShapes, Spectra
+    from .sbd import DeviceShapes, NearestCenters, Spectra
 
 __all__ = ["SBDTiles"]
 
+#: What finds the centres of few series stays with them if that takes so small a part of the memory.
+FEW_TIMES = 16
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
 
@@ -70,12 +73,51 @@ class SBDTiles:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
         from . import sbd
 
-        nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
-        found, n_unclear = nearest.bring()
+        again = self._sbd_again(reduction) if tile.shape == reduction.shape else None
+        if again is not None:
+            found, n_unclear = again.find(reduction.centers, reduction.doubts)
+        else:
+            nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
+            found, n_unclear = nearest.bring()
+            self.prepared.get(reduction.series.values, _assigned(), lambda: (True, 0))
         if n_unclear:
             settle_assignment(reduction, tile, found, cancel)
-        elif tile.shape == reduction.shape:
+        elif again is None and tile.shape == reduction.shape:
             self._sbd_labels(found.labels, found.shifts, (nearest.labels, nearest.shifts))
+        return found
+
+    def _sbd_again(self, reduction: SBDAssign) -> NearestCenters | None:
+        """What finds the centres of few series from the second time on; None the first time."""
+        import cupy
+
+        from . import sbd
+
+        shapes, (n, n_centers) = reduction.series, reduction.shape
+        if n >= FEW or not self.prepared.holds(shapes.values, _assigned()):
+            return None
+        short = sbd.is_short(shapes)
+        _, size = self._sbd_bytes(reduction, n, n_centers)
+        if FEW_TIMES * size > self.prepared.capacity or not (
+            short or sbd.transform_for(shapes.n_timepoints)
+        ):
+            return None
+        compared: Any
+        if short:
+            compared = self._sbd_series(shapes, 0, n)
+            norms = compared.norms
+        else:
+            compared, norms = self._sbd_spectra(shapes, 0, n)
+
+        def build() -> tuple[NearestCenters, int]:
+            shape = n_centers, shapes.n_channels, shapes.n_timepoints
+            return sbd.NearestCenters(compared, norms, shape), size
+
+        key = "nearest", cupy.cuda.Device().id, n_centers
+        found = self.prepared.get(shapes.values, key, build, size)
+        if found.compared is not compared:
+            # of a copy that had to make room since
+            self.prepared.drop(shapes.values, key)
+            found = self.prepared.get(shapes.values, key, build, size)
         return found
 
     def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any, Any]:
@@ -263,3 +305,13 @@ class SBDTiles:
         if not iteration.on_host:
             where = self._sbd_labels(*where)
         return values, iteration.find(*where, weights, previous, counted, cancel)
+
+
+def _assigned() -> tuple[str, int]:
+    """Key of the mark that series have on the current device once their centres were found there.
+
+    The kernels that this takes are loaded since, so that a graph may hold them.
+    """
+    import cupy
+
+    return "assigned", cupy.cuda.Device().id
