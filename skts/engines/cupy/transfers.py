@@ -66,10 +66,10 @@ def send(*arrays: np.ndarray) -> list[cp.ndarray]:
 
 
 class Staged:
-    """Arrays that stay where they are: in one block of the device, and in pinned memory of the host.
+    """Arrays that stay where they are, on the device and in pinned memory of the host.
 
-    Neighbours travel together, in one transfer that a graph can hold. On the device they begin as
-    zeros.
+    Neighbours lie together and travel in one transfer, which a graph can hold. On the device they
+    begin as zeros.
 
     Parameters
     ----------

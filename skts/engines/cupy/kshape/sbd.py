@@ -387,7 +387,7 @@ class NearestCenters:
                 _correlating(compared, norms, made, centers.norms, doubts, shape[2], *pairs),
             ]
         answer = (there[name] for name in ("labels", "shifts", "distances", "n_unclear"))
-        launches = [
+        launches: list[Callable[[], None]] = [
             self.staged.send("centers", "n_unclear"),
             *correlating,
             _choosing(*pairs, doubts, *answer),
