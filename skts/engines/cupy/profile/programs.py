@@ -21,6 +21,7 @@ __all__ = [
     "room",
     "seed_kernel",
     "stated_type",
+    "steps_kernel",
     "worth_an_estimate",
 ]
 
@@ -126,6 +127,11 @@ def seed_kernel(kernel: JoinKernel) -> str:
     return f"seeds<{_TYPES[kernel.dtype]}, {str(kernel.normalize).lower()}>"
 
 
+def steps_kernel(dtype: type, normalize: bool) -> str:
+    """Name of the kernel that makes the steps of a line."""
+    return f"steps<{_TYPES[dtype]}, {str(normalize).lower()}>"
+
+
 def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
     instances = [
@@ -136,9 +142,10 @@ def kernels() -> dict[str, list[str]]:
     ]
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
+        "profile/steps.cu": [steps_kernel(t, n) for t in _TYPES for n in (True, False)],
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
-        "profile/windows.cu": ["statistics", "distances"],
+        "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }
