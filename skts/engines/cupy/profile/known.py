@@ -24,34 +24,33 @@ ANSWERED = 2**20
 
 
 class Side(NamedTuple):
-    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones."""
+    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones.
+
+    `counts` holds how many are on the lists of both sides, this one at place `at`.
+    """
 
     tops: cp.ndarray
     slots: cp.ndarray
     skipped: cp.ndarray
     runs: cp.ndarray
-    count: cp.ndarray
+    counts: cp.ndarray
+    at: int
 
     def addresses(self) -> list[int]:
         """Return the kernel's ``Side``."""
-        return [array.data.ptr for array in self] + [len(self.runs)]
+        arrays = *self[:4], self.counts[self.at :]
+        return [array.data.ptr for array in arrays] + [len(self.runs)]
 
 
 def _open_side(
-    windows: slice, regular: Near, scores: Near | None, k: int, capacity: int, dtype: type
-) -> Side:
+    windows: slice, regular: Near, scores: Near | None, k: int, dtype: type
+) -> tuple[cp.ndarray, cp.ndarray]:
     """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
     tops = module_of(regular).full(regular.size, TAKES_NO_PART, np.int32)
     reached = np.int32(0) if scores is None else _leading_bits(scores, dtype)
     tops[windows] = np.where(regular[windows], reached, np.int32(TAKES_NO_PART))
     slots = cp.asarray(np.repeat(tops, k)) if k > 1 else cp.zeros(1, np.int32)
-    return Side(
-        cp.asarray(tops),
-        slots,
-        cp.zeros(regular.size, np.int32),
-        cp.empty((capacity, 4), np.int32),
-        cp.zeros(1, np.int32),
-    )
+    return cp.asarray(tops), slots
 
 
 def _leading_bits(scores: Near, dtype: type) -> Near:
@@ -149,7 +148,7 @@ class Known:
         self.linear = linear, linear if second is first else _linear(second, join.length, level)
         self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
-        sides = []
+        sides, counts = [], cp.zeros(2, np.int32)
         for at, windows in enumerate((area.rows, area.cols)):
             scores = None
             if join.hint is not None and (at == 0 or join.within):
@@ -157,7 +156,9 @@ class Known:
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
             if at and not join.within:
                 capacity = 1
-            sides.append(_open_side(windows, regular[at], scores, k, capacity, self.dtype))
+            tops, slots = _open_side(windows, regular[at], scores, k, self.dtype)
+            skipped, runs = cp.zeros(tops.size, np.int32), cp.empty((capacity, 4), np.int32)
+            sides.append(Side(tops, slots, skipped, runs, counts, at))
         self.sides = sides[0], sides[1]
         self.found = [MeasuredNeighbors(side.tops.size, k) for side in sides]
 

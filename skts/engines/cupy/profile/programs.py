@@ -47,6 +47,8 @@ RUNS_PER_WINDOW = 24
 #: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
 #: Rows whose runs do not fit on a list are walked again.
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
+#: Kernels of ``candidates.cu``.
+CANDIDATE_KERNELS = tuple("choose spread least_scores refine keep certify first_of_equals".split())
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
 
@@ -145,7 +147,7 @@ def kernels() -> dict[str, list[str]]:
         "profile/steps.cu": [steps_kernel(t, n) for t in _TYPES for n in (True, False)],
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
-        "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
+        "profile/candidates.cu": list(CANDIDATE_KERNELS),
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }
