@@ -48,7 +48,10 @@ RUNS_PER_WINDOW = 24
 #: Rows whose runs do not fit on a list are walked again.
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Kernels of ``candidates.cu``.
-CANDIDATE_KERNELS = tuple("choose spread least_scores refine keep certify first_of_equals".split())
+CANDIDATE_KERNELS = (
+    *("choose", "spread", "least_scores"),
+    *("refine", "keep", "certify", "first_of_equals"),
+)
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
 
