@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import cupy as cp
+import cupyx
 import numpy as np
 
 from ...families.kshape.distances import Assignment
@@ -21,6 +22,7 @@ __all__ = [
     "DeviceShapes",
     "NearestCenters",
     "Spectra",
+    "assign_in_parts",
     "distances",
     "is_short",
     "nearest",
@@ -33,8 +35,11 @@ __all__ = [
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
 FFT_BATCH = 64
-#: Short series: those of a block at a time, centres of a block, and how often a block takes series.
-SHORT_SERIES, SHORT_CENTERS, SHORT_ROUNDS = 64, 8, 8
+#: Short series, and centres, of a block.
+SHORT_SERIES, SHORT_CENTERS = 64, 8
+#: Short series that are compared at a time, where there are twice as many: their results travel
+#: while the next are compared.
+PART = 2**19
 
 
 class DeviceShapes(NamedTuple):
@@ -251,10 +256,8 @@ def _correlating_short(
 ) -> Callable[[], None]:
     """The launch of ``correlate_short``."""
     (n_series, n_centers), length = found.shape, series.values.shape[2]
-    groups = blocks_for(n_series, SHORT_SERIES)
-    rounds = max(1, min(SHORT_ROUNDS, groups // (4 * multiprocessors())))
     return load_kernel("kshape/short.cu", short_kernel(length)).ready(
-        (blocks_for(groups, rounds), blocks_for(n_centers, SHORT_CENTERS)),
+        (blocks_for(n_series, SHORT_SERIES), blocks_for(n_centers, SHORT_CENTERS)),
         128,
         values=series.values,
         norms=series.norms,
@@ -264,7 +267,6 @@ def _correlating_short(
         center_norms=centers.norms,
         doubts=doubts,
         n_centers=n_centers,
-        rounds=rounds,
         distances=found,
         shifts=shifts,
     )
@@ -343,6 +345,41 @@ def _choosing(
         label_distances=label_distances,
         n_unclear=n_unclear,
     )
+
+
+def assign_in_parts(
+    series: DeviceShapes, centers: DeviceShapes, doubts: cp.ndarray
+) -> tuple[DeviceAssignment, Assignment, int]:
+    """Assign many short series: results of a part travel while the next one is compared.
+
+    Returns
+    -------
+    made : DeviceAssignment
+        The answer on the device.
+    found : Assignment
+        The same on the host, as `DeviceAssignment.bring` brings it.
+    n_unclear : int
+        How many shifts are `UNCLEAR`.
+    """
+    n_series, n_centers = series.norms.size, centers.norms.size
+    made, done = DeviceAssignment.empty(n_series), []
+    pairs = cp.empty((PART, n_centers)), cp.empty((PART, n_centers), np.int32)
+    for start in range(0, n_series, PART):
+        rows = slice(start, min(start + PART, n_series))
+        found, shifts = (one[: rows.stop - start] for one in pairs)
+        some = DeviceShapes(series.values[rows], series.norms[rows])
+        _correlating_short(some, centers, doubts, found, shifts)()
+        answer = made.labels[rows], made.shifts[rows], made.distances[rows]
+        _choosing(found, shifts, doubts, *answer, made.n_unclear)()
+        done.append((rows, cp.cuda.get_current_stream().record()))
+    labels, shifts = np.empty(n_series, np.int32), np.empty(n_series, np.int32)
+    assigned = Assignment(labels, shifts, cupyx.empty_pinned(n_series, np.float64))
+    with cp.cuda.Stream(non_blocking=True) as copies:
+        for rows, event in done:
+            event.synchronize()
+            for here, there in zip(assigned, made[1:4], strict=True):
+                there[rows].get(stream=copies, out=here[rows])
+    return made, assigned, read_number(made.n_unclear)
 
 
 class NearestCenters:

@@ -73,18 +73,32 @@ class SBDTiles:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
         from . import sbd
 
-        again = self._sbd_again(reduction) if tile.shape == reduction.shape else None
+        whole = tile.shape == reduction.shape
+        again = self._sbd_again(reduction) if whole else None
         if again is not None:
             found, n_unclear = again.find(reduction.centers, reduction.doubts)
+        elif tile.shape[0] >= 2 * sbd.PART and sbd.is_short(reduction.series):
+            series = self._sbd_series(reduction.series, tile.row, tile.row_stop)
+            centers = self._sbd_centers(reduction, tile)
+            nearest, found, n_unclear = sbd.assign_in_parts(series, *centers)
         else:
             nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
             found, n_unclear = nearest.bring()
             self.prepared.get(reduction.series.values, _assigned(), lambda: (True, 0))
         if n_unclear:
             settle_assignment(reduction, tile, found, cancel)
-        elif again is None and tile.shape == reduction.shape:
+        elif again is None and whole:
             self._sbd_labels(found.labels, found.shifts, (nearest.labels, nearest.shifts))
         return found
+
+    def _sbd_centers(self, reduction: SBDReduction, tile: Tile) -> tuple[DeviceShapes, Any]:
+        """Centres of a tile, and the errors of NCC with them, on the device."""
+        from ..transfers import send
+        from . import sbd
+
+        chosen = reduction.centers.take(tile.cols)
+        values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
+        return sbd.DeviceShapes(values, norms), doubts
 
     def _sbd_again(self, reduction: SBDAssign) -> NearestCenters | None:
         """What finds the centres of few series from the second time on; None the first time."""
@@ -122,13 +136,10 @@ class SBDTiles:
 
     def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any, Any]:
         """Distances and shifts of a tile, and the errors of NCC with its centres, on the device."""
-        from ..transfers import send
         from . import sbd
 
         shapes, rows = reduction.series, (tile.row, tile.row_stop)
-        chosen = reduction.centers.take(tile.cols)
-        values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
-        centers = sbd.DeviceShapes(values, norms)
+        centers, doubts = self._sbd_centers(reduction, tile)
         if sbd.is_short(shapes):
             series = self._sbd_series(shapes, *rows)
             return *sbd.short_distances(series, centers, doubts), doubts
@@ -137,7 +148,7 @@ class SBDTiles:
             spectra,
             series_norms,
             sbd.spectra(centers, paired=False),
-            norms,
+            centers.norms,
             doubts,
             shapes.n_timepoints,
         )
