@@ -164,3 +164,45 @@ extern "C" __global__ void first_of_equals(
         if (found[pair] == distances[window]) atomicMin(indices + window, places[pair]);
     }
 }
+
+// answer: the neighbours of `count` windows from `first` on, with -1 for none, and distances that neighbours on no list do
+// not fall below. Of two sides, where `other_distances` is not null, the nearer one, equal ones by their place; of one
+// neighbour each. Squared distances are alpha - beta score: 2 length and as much over the norm of windows that are
+// z-normalised, `most` at most, else the square of the norm and `level`, and 2. One thread, one window.
+extern "C" __global__ void answer(
+    const double* __restrict__ distances, const int* __restrict__ indices, const int* __restrict__ skipped,
+    const double* __restrict__ other_distances, const int* __restrict__ other_indices,
+    const int* __restrict__ other_skipped, const double* __restrict__ norm, const bool* __restrict__ searched,
+    const bool* __restrict__ regular, int first, int count, int n_neighbors, int single, int normalize, int length,
+    double level, double most, double unit, double* __restrict__ nearest, long long* __restrict__ places,
+    double* __restrict__ floors
+) {
+    const int at = blockIdx.x * blockDim.x + threadIdx.x, window = first + at;
+    if (at >= count) return;
+    int bits = skipped[window];
+    for (long long k = 0; k < n_neighbors; ++k) {
+        const long long from = (long long)window * n_neighbors + k, to = (long long)at * n_neighbors + k;
+        double distance = distances[from];
+        int place = indices[from];
+        if (other_distances) {
+            const double other = other_distances[from];
+            const int its = other_indices[from];
+            if (other < distance || (other == distance && its < place)) distance = other, place = its;
+            bits = max(bits, other_skipped[window]);
+        }
+        nearest[to] = distance;
+        places[to] = place == TAKES_NO_PART ? -1 : place;
+    }
+    const double score = single ? least_of<float>(bits) : least_of<double>(bits);
+    double alpha, beta;
+    if (normalize) {
+        alpha = 2.0 * length;
+        beta = searched[window] ? __dmul_rn(alpha, 1.0 / norm[window]) : 0.0;
+    } else {
+        alpha = __dadd_rn(__dmul_rn(norm[window], norm[window]), level);
+        beta = 2.0;
+    }
+    double square = __dsub_rn(alpha, __dmul_rn(beta, score));
+    if (normalize) square = fmin(square, most);
+    floors[at] = regular[window] ? sqrt(fmax(square, 0.0)) / unit : Arithmetic<double>::infinity();
+}

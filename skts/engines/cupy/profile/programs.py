@@ -50,7 +50,7 @@ ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Kernels of ``candidates.cu``.
 CANDIDATE_KERNELS = (
     *("choose", "spread", "least_scores"),
-    *("refine", "keep", "certify", "first_of_equals"),
+    *("refine", "keep", "certify", "first_of_equals", "answer"),
 )
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
