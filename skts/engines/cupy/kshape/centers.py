@@ -389,19 +389,19 @@ def _ritz(
         return mixes, done
     # a column holds products with the vectors before it and with its own pair
     found, vectors = np.linalg.eigh(matrix[clusters], UPLO="U")
-    for cluster, ritz, rows in zip(
-        clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
+    values, best = found[:, :-3:-1], vectors[:, :, :-3:-1]
+    mixes[clusters] = best.transpose(0, 2, 1)
+    a, b, c = coupling[clusters].T[:, :, np.newaxis]
+    residuals = np.hypot(a * best[:, -2] + b * best[:, -1], c * best[:, -1])
+    for cluster, ritz, off in zip(
+        clusters.tolist(), values.tolist(), residuals.tolist(), strict=True
     ):
-        mixes[cluster] = rows[:2]
-        a, b, c = coupling[cluster]
-        first, second = (
-            float(np.hypot(a * row[-2] + b * row[-1], c * row[-1])) for row in rows[:2]
-        )
-        if not first <= RESIDUAL * ritz[0]:
+        if not off[0] <= RESIDUAL * ritz[0]:
             continue
+        square = float(squares[cluster])
         # the second value only grows, so its distance is never more than it is now
-        least = center_error((ritz[0], ritz[1]), (0.0, 0.0), squares[cluster])
-        error = center_error((ritz[0], ritz[1]), (first, second), squares[cluster])
+        least = center_error((ritz[0], ritz[1]), (0.0, 0.0), square)
+        error = center_error((ritz[0], ritz[1]), (off[0], off[1]), square)
         too_close = not least <= LARGEST_ERROR
         done[cluster] = too_close or error <= LARGEST_ERROR
         if done[cluster]:
