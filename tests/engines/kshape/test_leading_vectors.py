@@ -76,8 +76,9 @@ def test_all_clusters_settle_in_one_go(
     cancel = np.zeros(1, np.uint8)
     where = [work.labels, work.shifts] if few else where
     for _ in range(3):
-        counted = work.counts, work.squares
-        found = iteration.find(*where, work.weights, None, counted, cancel)
+        found = iteration.find(
+            *where, work.weights, None, lambda: (work.counts, work.squares), cancel
+        )
         check_clusters(work, found)
 
 

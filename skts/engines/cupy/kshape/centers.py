@@ -255,7 +255,7 @@ class LeadingVectors:
         shifts: Near,
         weights: np.ndarray | None,
         previous: np.ndarray | None,
-        counted: tuple[np.ndarray, np.ndarray],
+        counted: Callable[[], tuple[np.ndarray, np.ndarray]],
         cancel: np.ndarray,
     ) -> Leading:
         """Find the leading eigenvectors of all clusters at once, from their aligned members.
@@ -268,21 +268,14 @@ class LeadingVectors:
             How often each counts.
         previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
             Centres to start from.
-        counted : tuple of two ndarray of shape (n_clusters,)
-            Members of each cluster, and the sum of their squared norms.
+        counted : callable
+            Returns the members of each cluster, and the sum of their squared norms: two ndarray of
+            shape (n_clusters,). It is called while the device works.
         cancel : ndarray
             Turns 1 on an interrupt.
         """
-        counts, squares = counted
         here = self.staged.here
         k, size = here["guess"].shape
-        found = Leading(
-            counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
-        )
-        found.errors[squares == 0] = 0.0
-        waiting = squares > 0
-        if not waiting.any():
-            return found
         here["guess"][...] = generic_vector(size)
         if previous is not None:
             before = previous.reshape(k, size)
@@ -294,14 +287,21 @@ class LeadingVectors:
                 here["weights"][...] = weights
         else:
             self.sorting.take(labels, shifts, weights)
-        begin, stream = self.first, cp.cuda.get_current_stream()
-        for _ in range(RESTARTS):
-            begin()
+        self.first()
+        counts, squares = counted()
+        found = Leading(
+            counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
+        )
+        found.errors[squares == 0] = 0.0
+        waiting, stream = squares > 0, cp.cuda.get_current_stream()
+        for turn in range(RESTARTS):
+            if turn:
+                self.again()
             for known in self.stops:
                 if known != self.stops[0]:
                     self.rounds[known]()
                 projected = self._projected(known)
-                if cancel[0]:
+                if cancel[0] or not waiting.any():
                     return found
                 mixes, done = _ritz(*projected, squares, waiting, found)
                 here["mixes"][: mixes.size] = mixes.ravel()
@@ -316,7 +316,6 @@ class LeadingVectors:
                     return found
                 if done.any():
                     self.products.active.set(waiting.astype(np.uint8))
-            begin = self.again
         return found
 
     def _projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:

@@ -307,7 +307,10 @@ class SBDTiles:
         device = cupy.cuda.Device().id
         key = "centres", device, n_clusters, tile.row, tile.row_stop, weights is not None, centered
         previous = None if reduction.previous is None else reduction.previous[tile.rows]
-        counted = reduction.counts[tile.rows], reduction.squares[tile.rows]
+
+        def counted() -> tuple[np.ndarray, np.ndarray]:
+            return reduction.counts[tile.rows], reduction.squares[tile.rows]
+
         iteration = self.prepared.get(shapes.values, key, build, resident[1])
         if iteration.products.values is not values:
             # of a copy of the series that had to make room since
