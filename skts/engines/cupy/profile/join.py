@@ -59,6 +59,7 @@ def nearest(
             known.sides,
             known.found,
             known.at_a_time,
+            known.make_room,
         )
     )
 
@@ -82,6 +83,7 @@ def _walk_rows(search: TileJoin, row: int, stop: int, n_panels: int, again: bool
     counts = search.sides[0].counts
     before = bring(counts)
     launch(search, row, stop, n_panels, again)
+    search.meanwhile()
     after = bring(counts)
     if all(count <= len(side.runs) for count, side in zip(after, search.sides, strict=True)):
         return

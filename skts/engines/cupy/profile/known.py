@@ -160,6 +160,16 @@ class Known:
             sides.append(Side(tops, slots, skipped, runs, counts, at))
         self.sides = sides[0], sides[1]
         self.found = [MeasuredNeighbors(side.tops.size, k) for side in sides]
+        # the same windows have neighbours as rows and as columns, which merge in the end
+        self.merges = join.within and k == 1 and not join.sides
+        self.room: Nearest | None = None
+
+    def make_room(self) -> None:
+        """Make room for the answer in ordinary memory, whose pages take time when they are new."""
+        n_windows = self.sides[0].tops.size
+        one = (self.merges or not self.join.within) and n_windows <= ANSWERED
+        if one and self.room is None and not is_small(n_windows):
+            self.room = Nearest.none(n_windows, self.join.n_neighbors)
 
     def _known_scores(self, at: int, windows: slice, hint: np.ndarray) -> Near | None:
         """Scores that windows reach whose neighbours are as near as a hint says; None: nothing."""
@@ -189,13 +199,11 @@ class Known:
             yield area, self.part(area, 2)
             return
         n_sides = 2 if join.within else 1
-        # the same windows have neighbours as rows and as columns, which merge here
-        merged = n_sides == 2 and join.n_neighbors == 1 and not join.sides
         for row in range(area.row, area.row_stop, ANSWERED):
             piece = area._replace(row=row, row_stop=min(row + ANSWERED, area.row_stop))
             if join.within:
                 piece = piece._replace(col=piece.row, col_stop=piece.row_stop)
-            yield piece, self.part(piece, 1 if merged else n_sides, merged=merged)
+            yield piece, self.part(piece, 1 if self.merges else n_sides, merged=self.merges)
 
     def part(self, area: Tile, n_sides: int, *, merged: bool = False) -> JoinPart:
         """Return the neighbours of windows of an area: of rows, of both sides, or `merged`."""
@@ -244,7 +252,13 @@ class Known:
         )
         here = to_host(block)
         nearest, places = here[: 2 * count * k].reshape(2, count, k)
-        return Nearest(nearest, places.view(np.int64)), here[2 * count * k :]
+        found = Nearest(nearest, places.view(np.int64))
+        if self.room is not None and found.distances.shape == self.room.distances.shape:
+            # the answer takes the room as it is
+            for own, one in zip(self.room, found, strict=True):
+                np.copyto(own, one)
+            found, self.room = self.room, None
+        return found, here[2 * count * k :]
 
     def _answer_here(self, at: int, windows: slice, merged: bool) -> tuple[Nearest, np.ndarray]:
         """The same of a short line, on the host."""

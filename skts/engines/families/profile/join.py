@@ -242,8 +242,11 @@ class Join(UsesIncumbent, Reduction):
             mine, whole = total.lists[at], False
             if not mine.distances.flags.writeable:
                 whole = nearest.distances.shape == mine.distances.shape
-                # a copy, since results may lie in memory that is short
-                mine = total.lists[at] = (nearest if whole else mine).copy()
+                mine = nearest if whole else mine
+                # where others follow, results are not changed; and they may lie in memory that is
+                # short, which has another owner
+                last = tile.shape == self.shape and all(array.flags.owndata for array in nearest)
+                mine = total.lists[at] = mine if whole and last else mine.copy()
             if not whole:
                 mine.add(windows, nearest)
             if total.hints and tile.shape != self.shape:
