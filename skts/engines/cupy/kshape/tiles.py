@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SBDTiles"]
 
-#: What finds the centres of few series stays with them if that takes so small a part of the memory.
+#: Memory to find the centres of few series stays with them if it is so small a part of all.
 FEW_TIMES = 16
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
@@ -101,7 +101,7 @@ class SBDTiles:
         return sbd.DeviceShapes(values, norms), doubts
 
     def _sbd_again(self, reduction: SBDAssign) -> NearestCenters | None:
-        """What finds the centres of few series from the second time on; None the first time."""
+        """The memory in which centres of few series are found again; None the first time."""
         import cupy
 
         from . import sbd
