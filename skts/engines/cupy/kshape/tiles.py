@@ -241,6 +241,9 @@ class SBDTiles:
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
         found = Centers(np.zeros((n_clusters, size)), np.zeros(n_clusters))
         device_values, leading = self._resident_centers(reduction, tile, cancel)
+        if leading is not None and not np.isnan(leading.errors).any():
+            # nothing is left to be found by other means
+            return _oriented(leading, reduction)
         for row in range(n_clusters):
             cluster = tile.row + row
             if cancel[0]:
@@ -319,6 +322,18 @@ class SBDTiles:
         if not iteration.on_host:
             where = self._sbd_labels(*where)
         return values, iteration.find(*where, weights, previous, counted, cancel)
+
+
+def _oriented(leading: Leading, reduction: SBDCenters) -> Centers:
+    """Centres of clusters, in the direction of the sums of their members."""
+    counts, totals, values, vectors, errors = leading
+    # against what the sum of the members could be
+    most = np.sqrt(np.where(values > 0, counts * values, np.inf))
+    signs = np.einsum("ij,ij->i", vectors, totals) / most
+    empty = (values == 0) & (errors == 0)
+    errors = np.where(empty | (np.abs(signs) > 2 * LEVEL + errors), errors, np.inf)
+    found = scaled_center(np.where(signs[:, np.newaxis] < 0, -vectors, vectors), reduction.centered)
+    return Centers(found.reshape(-1, *reduction.series.values.shape[1:]), errors)
 
 
 def _assigned() -> tuple[str, int]:
