@@ -336,7 +336,7 @@ def test_arrays_that_are_sent_together_begin_where_kernels_may_read_16_bytes(rng
 def test_arrays_that_stay_travel_with_launches_again_and_again(rng):
     """By launches one by one at first, then in a graph, which takes what lies there by then."""
     cp = pytest.importorskip("cupy")
-    from skts.engines.cupy.launch import Copy, Launches
+    from skts.engines.cupy.launch import WORTH_A_GRAPH, Copy, Launches
     from skts.engines.cupy.loading import load_kernel
     from skts.engines.cupy.transfers import Staged
 
@@ -357,7 +357,7 @@ def test_arrays_that_stay_travel_with_launches_again_and_again(rng):
         out=staged.there["found"],
     )
     all_of_it = Launches([staged.send("mixes", "active"), combine, staged.fetch("found", "found")])
-    for _ in range(4):
+    for _ in range(WORTH_A_GRAPH + 2):
         mixes = staged.here["mixes"][...] = rng.normal(size=(2, 2, 3))
         staged.here["active"][...] = 1
         all_of_it()

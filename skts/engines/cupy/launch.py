@@ -14,6 +14,9 @@ from .signatures import Parameter, members_of, parameters_of
 
 __all__ = ["Copy", "Kernel", "Launches"]
 
+#: Times after which launches become a graph: with fewer, the kernels may have to be loaded, which a
+#: graph cannot, and making it would take longer than it spares.
+WORTH_A_GRAPH = 8
 #: The types of C++ by those of NumPy.
 TYPES = {
     "bool": np.bool_,
@@ -210,31 +213,28 @@ def _convert_all(
 
 
 class Launches:
-    """Launches that follow each other again and again: one graph, from the second time on.
+    """Launches that follow each other again and again: one graph, once that pays.
 
     A graph is launched in a few microseconds, whatever is in it. It begins when the stream is done
-    with what it was given before, as launches do.
+    with what it was given before, as launches do. To make it takes as long as some times without.
 
     Parameters
     ----------
     launches : sequence of callable
         Launches that are `Kernel.ready`, and instances of `Copy`. What they work on has to stay
         where it is.
-    warm : bool, default False
-        Whether all of these kernels have been launched before: others may have to be loaded, which
-        a graph cannot.
     """
 
-    def __init__(self, launches: Sequence[Callable[[], None]], *, warm: bool = False) -> None:
+    def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
         self.launches = tuple(launches)
         self._graph: Any = None
-        self._warm = warm
+        self._times = 0
 
     def __call__(self) -> None:
         """Launch all."""
-        if self._warm and self._graph is None and hasattr(cp.cuda.Stream, "begin_capture"):
+        self._times += 1
+        if self._times == WORTH_A_GRAPH and hasattr(cp.cuda.Stream, "begin_capture"):
             self._graph = self._capture()
-        self._warm = True
         if self._graph is not None:
             self._graph.launch(cp.cuda.get_current_stream())
             return

@@ -68,8 +68,10 @@ def test_all_clusters_settle_in_one_go(
     rng, monkeypatch, n_timepoints, n_channels, centered, few, weighted
 ):
     """Of any number of members, and beside clusters without any; again and again."""
+    from skts.engines.cupy import launch
     from skts.engines.cupy.kshape import centers
 
+    monkeypatch.setattr(launch, "WORTH_A_GRAPH", 2)
     monkeypatch.setattr(centers, "FEW", 2**16 if few else 0)
     work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
     iteration = centers.LeadingVectors(values, 6, slice(0, 6), weighted=weighted, centered=centered)

@@ -430,8 +430,7 @@ class NearestCenters:
             _choosing(*pairs, doubts, *answer),
             self.staged.fetch("n_unclear", "distances"),
         ]
-        # the series have been compared before, by the same kernels
-        self.launches = Launches(launches, warm=True)
+        self.launches = Launches(launches)
 
     def find(self, centers: Shapes, doubts: np.ndarray) -> tuple[Assignment, int]:
         """Return the nearest centre of each series, and how many shifts are `UNCLEAR`."""

@@ -339,7 +339,7 @@ def _oriented(leading: Leading, reduction: SBDCenters) -> Centers:
 def _assigned() -> tuple[str, int]:
     """Key of the mark that series have on the current device once their centres were found there.
 
-    The kernels that this takes are loaded since, so that a graph may hold them.
+    For series that are compared but once, memory that stays would be made in vain.
     """
     import cupy
 
