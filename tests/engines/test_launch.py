@@ -330,3 +330,40 @@ def test_arrays_that_are_sent_together_begin_where_kernels_may_read_16_bytes(rng
     for array, there in zip(arrays, send(*arrays), strict=True):
         assert there.data.ptr % 16 == 0
         np.testing.assert_array_equal(there.get(), array)
+
+
+@pytest.mark.gpu
+def test_arrays_that_stay_travel_with_launches_again_and_again(rng):
+    """By launches one by one at first, then in a graph, which takes what lies there by then."""
+    cp = pytest.importorskip("cupy")
+    from skts.engines.cupy.launch import WORTH_A_GRAPH, Copy, Launches
+    from skts.engines.cupy.loading import load_kernel
+    from skts.engines.cupy.transfers import Staged
+
+    staged = Staged(
+        mixes=((2, 2, 3), np.float64), active=((2,), np.uint8), found=((2, 2, 9), np.float64)
+    )
+    assert not any(array.get().any() for array in staged.there.values())
+    bases = rng.normal(size=(2, 3, 9))
+    combine = load_kernel("kshape/centers.cu", "combine").ready(
+        (1, 2),
+        32,
+        bases=cp.asarray(bases),
+        mixes=staged.there["mixes"],
+        active=staged.there["active"],
+        known=3,
+        room=3,
+        size=9,
+        out=staged.there["found"],
+    )
+    all_of_it = Launches([staged.send("mixes", "active"), combine, staged.fetch("found", "found")])
+    for _ in range(WORTH_A_GRAPH + 2):
+        mixes = staged.here["mixes"][...] = rng.normal(size=(2, 2, 3))
+        staged.here["active"][...] = 1
+        all_of_it()
+        cp.cuda.get_current_stream().synchronize()
+        expected = (mixes @ bases).transpose(1, 0, 2)
+        np.testing.assert_allclose(staged.here["found"], expected, rtol=1e-12, atol=1e-14)
+    for to, source in ((np.zeros(3), cp.zeros(2)), (np.zeros((4, 2))[:, :1], cp.zeros((4, 1)))):
+        with pytest.raises(ValueError, match="two contiguous arrays of one size"):
+            Copy(to, source)

@@ -203,6 +203,11 @@ def plan_tiles(
     tiling = reduction.tiling
     if n_rows == 0 or n_cols == 0:
         return [], 0
+    if workers == 1 and not tiling.single:
+        # most work is small: one tile does
+        small = n_rows * n_cols * reduction.step_work <= tile_work * tiling.scale
+        if small and sum(footprint(n_rows, n_cols)) <= budget:
+            return [area] if reduction.wanted(area) else [], 1
     rows, cols = (min(c, n) for c, n in zip(reduction.cell, area.shape, strict=True))
     shared, each = check_smallest(reduction, footprint, budget, area)
     workers = min(workers, max(1, (budget - shared) // max(1, each)))

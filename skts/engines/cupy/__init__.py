@@ -5,7 +5,9 @@ The methods that compute tiles stand beside their kernels, a mixin for each fami
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +48,8 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 START, STEPS_A_SECOND = 0.2495, 2**40
 #: Seconds of paths that others wait for, at least: some launches, and the way to the host.
 PATH_SECONDS = 1e-3
+#: Seconds after which a device is asked again for its memory.
+ASKED_EVERY = 1.0
 #: Steps for which one more device is used: some tenths of a second of a large one.
 WORTH_A_DEVICE = {
     "join": 2**39,
@@ -97,6 +101,8 @@ class CupyEngine(
         self._alone = 0
         self._freed = threading.Condition()
         self._streams: dict[int, Any] = {}
+        # by device: when it was asked for its memory, and what of that others do not hold
+        self._left_by_others: dict[int, tuple[float, int]] = {}
 
     def available(self) -> str | None:
         """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
@@ -208,14 +214,25 @@ class CupyEngine(
 
     def default_memory(self) -> int:
         """Three quarters of what is free on the devices, CuPy's own pool included."""
+        free = list(map(self._free_memory, self._devices()))
+        return (len(free) * min(free) + self.prepared.size()) * 3 // 4
+
+    def _free_memory(self, device: int) -> int:
+        """Bytes that this process can still take on a device.
+
+        What others hold is asked for once in a while: the answer waits for whatever memory other
+        processes are taking or giving back, for milliseconds.
+        """
         import cupy
 
-        free = []
-        for device in self._devices():
-            with cupy.cuda.Device(device):
-                pool = cupy.get_default_memory_pool().free_bytes()
-                free.append(cupy.cuda.runtime.memGetInfo()[0] + pool)
-        return (len(free) * min(free) + self.prepared.size()) * 3 // 4
+        with cupy.cuda.Device(device):
+            pool = cupy.get_default_memory_pool()
+            now = time.monotonic()
+            asked, mine = self._left_by_others.get(device, (-math.inf, 0))
+            if now - asked > ASKED_EVERY:
+                mine = cupy.cuda.runtime.memGetInfo()[0] + pool.total_bytes()
+                self._left_by_others[device] = now, mine
+            return max(0, mine - pool.used_bytes())
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile on a device that is free."""

@@ -12,8 +12,11 @@ import numpy as np
 
 from .signatures import Parameter, members_of, parameters_of
 
-__all__ = ["Kernel", "Launches"]
+__all__ = ["Copy", "Kernel", "Launches"]
 
+#: Times after which launches become a graph: with fewer, the kernels may have to be loaded, which a
+#: graph cannot, and making it would take longer than it spares.
+WORTH_A_GRAPH = 8
 #: The types of C++ by those of NumPy.
 TYPES = {
     "bool": np.bool_,
@@ -210,28 +213,28 @@ def _convert_all(
 
 
 class Launches:
-    """Launches that follow each other again and again: one graph, from the second time on.
+    """Launches that follow each other again and again: one graph, once that pays.
 
     A graph is launched in a few microseconds, whatever is in it. It begins when the stream is done
-    with what it was given before, as launches do.
+    with what it was given before, as launches do. To make it takes as long as some times without.
 
     Parameters
     ----------
     launches : sequence of callable
-        Launches that are `Kernel.ready`. What they work on has to stay where it is.
+        Launches that are `Kernel.ready`, and instances of `Copy`. What they work on has to stay
+        where it is.
     """
 
     def __init__(self, launches: Sequence[Callable[[], None]]) -> None:
         self.launches = tuple(launches)
         self._graph: Any = None
-        # kernels that were never launched may have to be loaded, which a graph cannot
-        self._warm = False
+        self._times = 0
 
     def __call__(self) -> None:
         """Launch all."""
-        if self._warm and self._graph is None and hasattr(cp.cuda.Stream, "begin_capture"):
+        self._times += 1
+        if self._times == WORTH_A_GRAPH and hasattr(cp.cuda.Stream, "begin_capture"):
             self._graph = self._capture()
-        self._warm = True
         if self._graph is not None:
             self._graph.launch(cp.cuda.get_current_stream())
             return
@@ -248,6 +251,39 @@ class Launches:
             finally:
                 graph = stream.end_capture()
         return graph
+
+
+class Copy:
+    """A copy between the device and pinned memory of the host, made by calling it.
+
+    It is given to the current stream: the host waits for that before it reads or writes again.
+
+    Parameters
+    ----------
+    to, source : ndarray or cupy.ndarray
+        One on the device, one on the host, of as many bytes, C-contiguous.
+    """
+
+    def __init__(self, to: np.ndarray | cp.ndarray, source: np.ndarray | cp.ndarray) -> None:
+        if to.nbytes != source.nbytes or not (to.flags.c_contiguous and source.flags.c_contiguous):
+            raise ValueError("A copy needs two contiguous arrays of one size.")
+        runtime = cp.cuda.runtime
+        to_host = isinstance(to, np.ndarray)
+        self.kind = runtime.memcpyDeviceToHost if to_host else runtime.memcpyHostToDevice
+        # held, so that the addresses stay theirs
+        self.arrays = to, source
+        self.places = _address(to), _address(source)
+
+    def __call__(self) -> None:
+        """Copy."""
+        size, stream = self.arrays[0].nbytes, cp.cuda.get_current_stream().ptr
+        cp.cuda.runtime.memcpyAsync(*self.places, size, self.kind, stream)
+
+
+def _address(array: np.ndarray | cp.ndarray) -> int:
+    """Where an array lies."""
+    place: int = array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+    return place
 
 
 def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import TypeAlias
 
@@ -10,10 +11,12 @@ import cupyx
 import numpy as np
 
 from ..core import compiling
+from .launch import Copy
 
 __all__ = [
     "LARGE",
     "Near",
+    "Staged",
     "as_in",
     "bring",
     "filled",
@@ -60,6 +63,51 @@ def send(*arrays: np.ndarray) -> list[cp.ndarray]:
         part if array.ndim == 1 else part.reshape(array.shape)
         for part, array in zip(parts, arrays, strict=True)
     ]
+
+
+class Staged:
+    """Arrays that stay where they are, on the device and in pinned memory of the host.
+
+    Neighbours lie together and travel in one transfer, which a graph can hold. On the device they
+    begin as zeros.
+
+    Parameters
+    ----------
+    **fields : tuple of (tuple of int, type)
+        Shape and type of each array, by its name.
+
+    Attributes
+    ----------
+    there, here : dict of arrays
+        Those of the device and of the host.
+    """
+
+    def __init__(self, **fields: tuple[tuple[int, ...], type]) -> None:
+        self._places: dict[str, slice] = {}
+        end = 0
+        for name, (shape, dtype) in fields.items():
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            self._places[name] = slice(end, end + size)
+            end += -(-size // ALIGNED) * ALIGNED
+        self._blocks = cp.zeros(end, np.uint8), cupyx.empty_pinned(end, np.uint8)
+        self.there, self.here = (
+            {
+                name: block[self._places[name]].view(dtype).reshape(shape)
+                for name, (shape, dtype) in fields.items()
+            }
+            for block in self._blocks
+        )
+
+    def send(self, first: str, last: str) -> Copy:
+        """Return the copy of neighbours to the device."""
+        return Copy(*(self._run(block, first, last) for block in self._blocks))
+
+    def fetch(self, first: str, last: str) -> Copy:
+        """Return the copy of neighbours to the host."""
+        return Copy(*(self._run(block, first, last) for block in self._blocks[::-1]))
+
+    def _run(self, block: Near, first: str, last: str) -> Near:
+        return block[self._places[first].start : self._places[last].stop]
 
 
 def is_small(size: int) -> bool:

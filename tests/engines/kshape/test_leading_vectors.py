@@ -61,19 +61,26 @@ def check_clusters(work, found):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    ("n_timepoints", "n_channels", "centered"),
-    [(33, 1, True), (33, 2, False), (65, 1, False), (7, 3, True)],
+    ("n_timepoints", "n_channels", "centered", "few"),
+    [(33, 1, True, True), (33, 2, False, False), (65, 1, False, True), (7, 3, True, False)],
 )
-def test_all_clusters_settle_in_one_go(rng, n_timepoints, n_channels, centered, weighted):
+def test_all_clusters_settle_in_one_go(
+    rng, monkeypatch, n_timepoints, n_channels, centered, few, weighted
+):
     """Of any number of members, and beside clusters without any; again and again."""
+    from skts.engines.cupy import launch
     from skts.engines.cupy.kshape import centers
 
+    monkeypatch.setattr(launch, "WORTH_A_GRAPH", 2)
+    monkeypatch.setattr(centers, "FEW", 2**16 if few else 0)
     work, values, *where = some_clusters(rng, n_timepoints, n_channels, centered, weighted)
     iteration = centers.LeadingVectors(values, 6, slice(0, 6), weighted=weighted, centered=centered)
     cancel = np.zeros(1, np.uint8)
+    where = [work.labels, work.shifts] if few else where
     for _ in range(3):
-        counted = work.counts, work.squares
-        found = iteration.find(*where, work.weights, None, counted, cancel)
+        found = iteration.find(
+            *where, work.weights, None, lambda: (work.counts, work.squares), cancel
+        )
         check_clusters(work, found)
 
 
@@ -102,7 +109,7 @@ def test_sums_that_are_not_precise_enough_are_told(rng, monkeypatch):
     assert np.isnan(found.errors[work.counts > 2]).all()
 
 
-def test_a_mix_of_what_a_basis_holds_is_that_of_each_cluster(rng):
+def test_a_mix_of_what_a_basis_holds_is_that_of_each_active_cluster(rng):
     import cupy
 
     from skts.engines.cupy.loading import load_kernel
@@ -115,10 +122,12 @@ def test_a_mix_of_what_a_basis_holds_is_that_of_each_cluster(rng):
         128,
         bases=cupy.asarray(bases),
         mixes=cupy.asarray(mixes[:, :, :known].copy()),
+        active=cupy.asarray(np.array([1, 0, 1], np.uint8)),
         known=known,
         room=room,
         size=size,
         out=out,
     )
     expected = mixes[:, :, :known] @ bases[:, :known]
+    expected[1] = 7.0
     np.testing.assert_allclose(out.get(), expected.transpose(1, 0, 2), rtol=1e-12, atol=1e-12)

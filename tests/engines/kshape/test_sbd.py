@@ -70,10 +70,9 @@ def test_the_last_of_an_even_number_of_short_series(fast_engine, rng, n_timepoin
 
 @pytest.mark.gpu
 def test_more_short_series_and_centers_than_a_block_has_on_a_gpu(rng, monkeypatch):
+    from skts.engines.cupy import launch
     from skts.engines.cupy.kshape import sbd
 
-    # each block takes series several times
-    monkeypatch.setattr(sbd, "multiprocessors", lambda: 1)
     X, C = shapes(rng, 701, 8).values, shapes(rng, 11, 8).values
     X[5], C[3] = 0.0, 0.0
     # many shifts of these tie
@@ -83,6 +82,15 @@ def test_more_short_series_and_centers_than_a_block_has_on_a_gpu(rng, monkeypatc
     distances, shifts = reference.pairwise_sbd(X.values, C.values)
     assert_allclose(found.distances, distances, rtol=0, atol=1e-12)
     assert_array_equal(found.shifts, shifts)
+    # their centres: part by part, or all at once, or again by what was kept, and by a graph
+    monkeypatch.setattr(launch, "WORTH_A_GRAPH", 2)
+    expected = found.assign()
+    monkeypatch.setattr(sbd, "PART", 200)
+    in_parts = run(SBDAssign(X, C), engine="cupy")
+    monkeypatch.setattr(sbd, "PART", 2**19)
+    for assigned in [in_parts, *(run(SBDAssign(X, C), engine="cupy") for _ in range(4))]:
+        for one, other in zip(assigned, expected, strict=True):
+            assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("n_timepoints", [40, 41, 112, 600])

@@ -240,3 +240,48 @@ def test_a_line_that_grows_keeps_what_is_known_of_its_windows(rng, dropped):
         assert (mine >= theirs).all()
         own = slice(join.HEIGHTS[0] + 1, None)
         assert_array_equal(mine[:, own], theirs[:, own])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("normalize", "k"), [(True, 1), (False, 1), (True, 3)])
+def test_answers_of_long_lines_have_the_bits_of_short_ones(monkeypatch, rng, dtype, normalize, k):
+    """By a kernel on the device, where NumPy does it for short lines."""
+    from skts.engines import ConcatenatedSeries, Join, Tile
+    from skts.engines.cupy import transfers
+    from skts.engines.cupy.profile import known, lines
+    from skts.engines.families.profile.lines import Frame
+
+    points = 3 * rng.standard_normal(300).cumsum()
+    points[100:140] = 0.5
+    pool = ConcatenatedSeries.of([points])
+    join = Join(pool, None, 20, 5, k, normalize=normalize)
+    n = join.shape[0]
+    scores = rng.uniform(0, 40, (2, n)).astype(dtype)
+    bits = scores.view(np.int32) if dtype is np.float32 else (scores.view(np.int64) >> 32)
+    distances = np.sort(rng.integers(0, 9, (2, n, k)).astype(float), axis=2)
+    distances[:, ::7] = np.inf
+    indices = rng.integers(0, n, (2, n, k)).astype(np.int32)
+    indices[np.isinf(distances)] = known.TAKES_NO_PART
+    answers = []
+    for small in (True, False):
+        for module in (transfers, known):
+            monkeypatch.setattr(module, "is_small", lambda size, small=small: small)
+        line = lines.prepare_line(pool, 20, normalize)
+        searched = lines.prepare_search(pool, line, 20, None if normalize else Frame(0.0, 128.0))
+        level = 0.0 if normalize else 4 * float(searched.norm.max()) ** 2
+        area, regular = Tile(0, n, 0, n), searched.regular
+        some = (join, (searched, searched), (regular, regular), area, area.shape, level, dtype)
+        one = known.Known(*some, 2**20)
+        for at in range(2):
+            one.sides[at].skipped.set(bits[at].astype(np.int32))
+            one.found[at].distances.set(distances[at])
+            one.found[at].indices.set(indices[at])
+        answers.append([part for _, part in one.answer(area)])
+    for part, other in zip(*answers, strict=True):
+        assert (part.cols is None) == (k == 1) == (other.cols is None)
+        for mine, its in ((part.rows, other.rows), (part.cols, other.cols)):
+            for array, its_array in zip(mine or (), its or (), strict=True):
+                assert_array_equal(array, its_array)
+        assert_array_equal(part.row_floor, other.row_floor)
+        assert np.isinf(part.row_floor).sum() == (~transfers.to_host(regular)).sum()

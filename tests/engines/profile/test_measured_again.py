@@ -40,7 +40,7 @@ def test_where_a_neighbour_that_is_not_listed_may_be_as_near(floor, again):
 def test_a_window_without_admissible_neighbours_is_not_measured():
     work = Join(LINE, None, 1, 2, normalize=False)
     kinds = Kinds(np.zeros(5, bool), np.ones(5, bool))
-    nearest, calls = work.start().lists[0], []
+    nearest, calls = work.start().lists[0].copy(), []
 
     def measure(part):
         calls.append(part)

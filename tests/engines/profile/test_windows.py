@@ -93,3 +93,39 @@ def test_distances_at_a_time_by_the_budget():
     for memory, expected in (("1MiB", 2**17), ("64MiB", 2**18), ("8GiB", 2**22)):
         with config_context(memory=memory):
             assert distances_at_a_time() == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_long_lines_are_prepared_with_the_bits_of_short_ones(monkeypatch, rng, normalize, gaps):
+    """By kernels on the device, where NumPy does it for short lines."""
+    from skts.engines.cupy import transfers
+    from skts.engines.cupy.profile import lines
+    from skts.engines.families.profile.lines import Frame
+
+    points = 40 + rng.standard_normal(700).cumsum()
+    points[300:350] = 3.0
+    if gaps:
+        points[[100, 500]] = np.nan
+    pool = ConcatenatedSeries.of([points])
+    prepared = []
+    for small in (True, False):
+        monkeypatch.setattr(transfers, "is_small", lambda size, small=small: small)
+        line = lines.prepare_line(pool, 20, normalize)
+        frame = None if normalize else Frame(40.0, 64.0)
+        searched = lines.prepare_search(pool, line, 20, frame)
+        level = 0.0 if normalize else 4 * float(searched.norm.max()) ** 2
+        types = np.float64, np.float32
+        steps = [lines.make_steps(searched, searched.regular, level, dtype) for dtype in types]
+        kinds = line.constant, line.finite, line.regular, searched.hidden, searched.regular
+        arrays = line.points, line.mean, line.inverse, *kinds, *searched[:5], *steps[0], *steps[1]
+        arrays = [transfers.to_host(array) for array in arrays]
+        prepared.append((arrays, searched.unit, isinstance(line.constant, np.ndarray)))
+    (short, *unit, on_host), (long, *its_unit, too) = prepared
+    assert (unit, on_host, too) == (its_unit, True, False)
+    for one, other in zip(short, long, strict=True):
+        assert_array_equal(one, other)
+    constant, finite = short[3:5]
+    assert constant.any() == normalize
+    assert finite.all() == (not gaps)

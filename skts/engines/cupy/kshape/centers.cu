@@ -451,13 +451,16 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
 }
 
 // combine: out[q][cluster], a mix of the first `known` vectors of a basis with mixes[cluster][q][i],
-// i < known, for two q. One thread a point (grid x), grid y: clusters.
+// i < known, for two q, of clusters that are `active`: others have no more than they had when they
+// were. One thread a point (grid x), grid y: clusters.
 extern "C" __global__ void combine(
-    const double* __restrict__ bases, const double* __restrict__ mixes, int known, int room,
-    int size, double* __restrict__ out) {
+    const double* __restrict__ bases, const double* __restrict__ mixes,
+    const unsigned char* __restrict__ active, int known, int room, int size,
+    double* __restrict__ out) {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
     if (d >= size) return;
     const long long cluster = blockIdx.y;
+    if (!active[cluster]) return;
     double a = 0, b = 0;
     for (int i = 0; i < known; ++i) {
         const double v = bases[(cluster * room + i) * size + d];

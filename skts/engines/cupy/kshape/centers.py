@@ -7,17 +7,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import cupy as cp
+import cupyx
 import numpy as np
 
 from ...core.constants import FLOAT64_UNIT, PARTIAL_LANES, SORTED_SERIES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
-from ..launch import Launches
+from ..launch import Copy, Launches
 from ..loading import blocks_for, load_kernel
-from ..transfers import bring
+from ..transfers import Near, Staged, bring
 from .members import Members, Sorting, chunk_rows
-from .programs import choose_gram
+from .programs import FEW, choose_gram
 
 __all__ = [
     "DENSE_RESIDUAL",
@@ -168,36 +169,58 @@ class LeadingVectors:
         weighted: bool,
         centered: bool,
     ) -> None:
-        self.sorting = Sorting(len(values), n_clusters, wanted, weighted=weighted)
-        self.products = products = Products(values, self.sorting.members)
-        self.centered = centered
-        k, size = products.n_clusters, products.size
+        n_series, k = len(values), wanted.stop - wanted.start
+        size = values[0].size
         self.last = min(ROOM, 2 * (-(-size // 2) + 1))
         self.room = self.last + 2
+        #: Whether labels and shifts are taken from the host.
+        self.on_host = n_series < FEW
+        given: dict[str, tuple[tuple[int, ...], type]] = {"guess": ((k, size), np.float64)}
+        if self.on_host:
+            given |= {"labels": ((n_series,), np.int32), "shifts": ((n_series,), np.int32)}
+            given |= {"weights": ((n_series,), np.float64)} if weighted else {}
+        # `ritz` is both vectors: those to start from, in the end
+        self.staged = Staged(
+            **given,
+            mixes=((k * 2 * self.last,), np.float64),
+            ritz=((2, k, size), np.float64),
+        )
+        guess, *labelled = (self.staged.there[name] for name in given)
+        self.sorting = Sorting(
+            n_series, n_clusters, wanted, weighted=weighted, given=labelled or None
+        )
+        self.products = products = Products(values, self.sorting.members)
+        self.centered = centered
         self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
-        # sums of the members, and the Ritz vectors: those to start from, in the end
-        self.ends, self.guess = cp.empty((3, k, size)), cp.empty((k, size))
         self.known = cp.empty(k, np.int32)
-        # coupling and columns of the matrix lie together, so that one transfer brings both
-        self.report = cp.zeros(3 * k + self.room * k * self.room)
+        # sums of the members, coupling and columns of the matrix lie together: one transfer brings
+        # all
+        found = cp.zeros(k * size + 3 * k + self.room * k * self.room)
+        totals, self.report = found[: k * size].reshape(k, size), found[k * size :]
+        ritz = self.staged.there["ritz"]
         step = [
             *products.ready(self.bases, self.room * size, self.known, self.pairs, sums=False),
-            self._extension(self.ends[1], self.ends[2], begin=False),
+            self._extension(*ritz, begin=False),
         ]
         begin = [
+            self.staged.send("guess", [*given][-1]),
             *self.sorting.launches,
-            *products.ready(self.pairs, 2 * size, None, self.ends, sums=True),
-            self._extension(self.ends[0], self.guess, begin=True),
+            *products.ready(self.pairs, 2 * size, None, totals, sums=True),
+            self._extension(totals, guess, begin=True),
         ]
-        again = [self._extension(self.ends[1], self.ends[2], begin=True)]
+        again = [self._extension(*ritz, begin=True)]
         checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
         stops = [*(check for check in checks if 2 * check < self.last), self.last // 2]
+        self.stops = [2 * stop for stop in stops]
         # between two looks at the Ritz values, or before the first
         self.rounds = {
             2 * stop: Launches(step * (stop - before)) for before, stop in pairwise(stops)
         }
-        self.first, self.again = (Launches([*one, *stops[0] * step]) for one in (begin, again))
-        self.stops = [2 * stop for stop in stops]
+        found = found[: k * size + 3 * k + self.stops[0] * k * self.room]
+        self.brought = cupyx.empty_pinned(found.shape, found.dtype)
+        steps = [*stops[0] * step, Copy(self.brought, found)]
+        self.first, self.again = (Launches([*one, *steps]) for one in (begin, again))
+        self.mixing = {known: Launches(self._mix(known)) for known in self.stops}
 
     def _extension(
         self, first: cp.ndarray, second: cp.ndarray, *, begin: bool
@@ -228,86 +251,104 @@ class LeadingVectors:
 
     def find(
         self,
-        labels: cp.ndarray,
-        shifts: cp.ndarray,
+        labels: Near,
+        shifts: Near,
         weights: np.ndarray | None,
         previous: np.ndarray | None,
-        counted: tuple[np.ndarray, np.ndarray],
+        counted: Callable[[], tuple[np.ndarray, np.ndarray]],
         cancel: np.ndarray,
     ) -> Leading:
         """Find the leading eigenvectors of all clusters at once, from their aligned members.
 
         Parameters
         ----------
-        labels, shifts : cupy.ndarray of shape (n_series,), int32
-            Cluster of each series, and how far it moves to the right.
+        labels, shifts : array of shape (n_series,), int32
+            Cluster of each series, and how far it moves to the right: `on_host`, or on the device.
         weights : ndarray or None
             How often each counts.
         previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
             Centres to start from.
-        counted : tuple of two ndarray of shape (n_clusters,)
-            Members of each cluster, and the sum of their squared norms.
+        counted : callable
+            Returns the members of each cluster, and the sum of their squared norms: two ndarray of
+            shape (n_clusters,). It is called while the device works.
         cancel : ndarray
             Turns 1 on an interrupt.
         """
-        counts, squares = counted
-        k, size = self.guess.shape
+        here = self.staged.here
+        k, size = here["guess"].shape
+        here["guess"][...] = generic_vector(size)
+        if previous is not None:
+            before = previous.reshape(k, size)
+            here["guess"] *= 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True))
+            here["guess"] += before
+        if self.on_host:
+            here["labels"][...], here["shifts"][...] = labels, shifts
+            if weights is not None:
+                here["weights"][...] = weights
+        else:
+            self.sorting.take(labels, shifts, weights)
+        self.first()
+        counts, squares = counted()
         found = Leading(
             counts, np.zeros((k, size)), np.zeros(k), np.zeros((k, size)), np.full(k, np.nan)
         )
         found.errors[squares == 0] = 0.0
-        waiting = squares > 0
-        if not waiting.any():
-            return found
-        guess = np.broadcast_to(generic_vector(size), (k, size))
-        if previous is not None:
-            before = previous.reshape(k, size)
-            guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
-        self.guess.set(np.ascontiguousarray(guess))
-        self.sorting.take(labels, shifts, weights)
-        begin = self.first
-        for _ in range(RESTARTS):
-            begin()
+        waiting, stream = squares > 0, cp.cuda.get_current_stream()
+        for turn in range(RESTARTS):
+            if turn:
+                self.again()
             for known in self.stops:
                 if known != self.stops[0]:
                     self.rounds[known]()
-                if cancel[0]:
+                projected = self._projected(known)
+                if cancel[0] or not waiting.any():
                     return found
-                mixes, done = _ritz(*self._projected(known), squares, waiting, found)
-                self._combine(mixes)
+                mixes, done = _ritz(*projected, squares, waiting, found)
+                here["mixes"][: mixes.size] = mixes.ravel()
+                self.mixing[known]()
                 if done.any():
-                    totals, vectors = bring(self.ends[:2])
+                    totals = self.brought[: k * size].reshape(k, size)
                     totals = center_space(totals, self.products.n_channels, self.centered)
-                    found.totals[done], found.vectors[done] = totals[done], vectors[done]
+                    stream.synchronize()
+                    found.totals[done], found.vectors[done] = totals[done], here["ritz"][0, done]
                 waiting &= ~done
                 if not waiting.any():
                     return found
                 if done.any():
                     self.products.active.set(waiting.astype(np.uint8))
-            begin = self.again
         return found
 
     def _projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
         """Bring S in the bases, of `known` vectors, and the coupling; see `_ritz`."""
         k = self.products.n_clusters
-        report = bring(self.report[: 3 * k + known * k * self.room])
+        if known == self.stops[0]:
+            cp.cuda.get_current_stream().synchronize()
+            report = self.brought[k * self.products.size :]
+        else:
+            report = bring(self.report[: 3 * k + known * k * self.room])
         columns = report[3 * k :].reshape(known, k, self.room)[:, :, :known]
         return columns.transpose(1, 2, 0), report[: 3 * k].reshape(k, 3)
 
-    def _combine(self, mixes: np.ndarray) -> None:
+    def _mix(self, known: int) -> list[Callable[[], None]]:
         """Mix two vectors of each cluster: the first may be the answer, both begin a restart."""
-        k, _, known = mixes.shape
-        size = self.products.size
-        load_kernel("kshape/centers.cu", "combine")(
+        k, size, staged = self.products.n_clusters, self.products.size, self.staged
+        count = k * 2 * known
+        combine = load_kernel("kshape/centers.cu", "combine").ready(
             (blocks_for(size, 128), k),
             128,
             bases=self.bases,
-            mixes=cp.asarray(mixes),
+            mixes=staged.there["mixes"],
+            active=self.products.active,
             known=known,
             room=self.room,
             size=size,
-            out=self.ends[1:],
+            out=staged.there["ritz"],
         )
+        return [
+            Copy(staged.there["mixes"][:count], staged.here["mixes"][:count]),
+            combine,
+            Copy(staged.here["ritz"][0], staged.there["ritz"][0]),
+        ]
 
 
 def _ritz(
@@ -347,19 +388,19 @@ def _ritz(
         return mixes, done
     # a column holds products with the vectors before it and with its own pair
     found, vectors = np.linalg.eigh(matrix[clusters], UPLO="U")
-    for cluster, ritz, rows in zip(
-        clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
+    values, best = found[:, :-3:-1], vectors[:, :, :-3:-1]
+    mixes[clusters] = best.transpose(0, 2, 1)
+    a, b, c = coupling[clusters].T[:, :, np.newaxis]
+    residuals = np.hypot(a * best[:, -2] + b * best[:, -1], c * best[:, -1])
+    for cluster, ritz, off in zip(
+        clusters.tolist(), values.tolist(), residuals.tolist(), strict=True
     ):
-        mixes[cluster] = rows[:2]
-        a, b, c = coupling[cluster]
-        first, second = (
-            float(np.hypot(a * row[-2] + b * row[-1], c * row[-1])) for row in rows[:2]
-        )
-        if not first <= RESIDUAL * ritz[0]:
+        if not off[0] <= RESIDUAL * ritz[0]:
             continue
+        square = float(squares[cluster])
         # the second value only grows, so its distance is never more than it is now
-        least = center_error((ritz[0], ritz[1]), (0.0, 0.0), squares[cluster])
-        error = center_error((ritz[0], ritz[1]), (first, second), squares[cluster])
+        least = center_error((ritz[0], ritz[1]), (0.0, 0.0), square)
+        error = center_error((ritz[0], ritz[1]), (off[0], off[1]), square)
         too_close = not least <= LARGEST_ERROR
         done[cluster] = too_close or error <= LARGEST_ERROR
         if done[cluster]:

@@ -95,7 +95,7 @@ __device__ __forceinline__ int take_labels(
 }
 
 // count: counts[label][block], how many of the block's series have the label; labels and shifts are
-// copied to where the next steps find them.
+// copied to where the next steps find them, unless that is null.
 // One block: SORTED_SERIES series, 256 threads. One warp: every eighth label. Shared memory: labels.
 extern "C" __global__ void count(
     const int* __restrict__ labels, const int* __restrict__ shifts, long long n_series, int n_clusters,
@@ -103,10 +103,11 @@ extern "C" __global__ void count(
     __shared__ int mine[SORTED_SERIES];
     const int size = take_labels(labels, n_series, mine), lane = threadIdx.x % 32;
     const long long first = (long long)blockIdx.x * SORTED_SERIES;
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        kept_labels[first + i] = mine[i];
-        kept_shifts[first + i] = shifts[first + i];
-    }
+    if (kept_labels)
+        for (int i = threadIdx.x; i < size; i += blockDim.x) {
+            kept_labels[first + i] = mine[i];
+            kept_shifts[first + i] = shifts[first + i];
+        }
     for (int label = threadIdx.x / 32; label < n_clusters; label += blockDim.x / 32) {
         int found = 0;
         for (int i = lane; i < size; i += 32) found += mine[i] == label;

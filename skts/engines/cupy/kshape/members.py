@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import cupy as cp
@@ -56,12 +57,29 @@ class Sorting:
         Clusters to describe.
     weighted : bool
         Whether series count more or less than once.
+    given : tuple of two or three cupy.ndarray, or None
+        Where labels, shifts and weights will be found; None makes room for what `take` is given.
     """
 
-    def __init__(self, n_series: int, n_clusters: int, wanted: slice, *, weighted: bool) -> None:
+    def __init__(
+        self,
+        n_series: int,
+        n_clusters: int,
+        wanted: slice,
+        *,
+        weighted: bool,
+        given: Sequence[cp.ndarray] | None = None,
+    ) -> None:
         blocks = blocks_for(n_series, SORTED_SERIES)
         self.counts = cp.empty((n_clusters, blocks), np.int32)
-        self.labels, order, shifts = (cp.empty(n_series, np.int32) for _ in range(3))
+        if given is None:
+            given = [cp.empty(n_series, np.int32) for _ in range(2)]
+            given += [cp.empty(n_series)] if weighted else []
+            counting: list[Callable[[], None]] = []
+        else:
+            counting = [self._counting(given[0], given[1], None, None)]
+        self.labels, shifts, *weights = given
+        order = cp.empty(n_series, np.int32)
         n_wanted = wanted.stop - wanted.start
         self.members = Members(
             order,
@@ -69,11 +87,12 @@ class Sorting:
             shifts,
             cp.empty(n_wanted + 1, np.int32),
             cp.empty(n_wanted, np.uint8),
-            cp.empty(n_series) if weighted else None,
+            weights[0] if weighted else None,
         )
         ends = cp.empty((n_clusters, blocks), np.int64)
-        #: What follows `take`.
+        #: What follows `take`, or all.
         self.launches = [
+            *counting,
             load_kernel("kshape/labels.cu", "bounds").ready(
                 1,
                 SORTED_SERIES,
@@ -101,11 +120,21 @@ class Sorting:
 
     def take(self, labels: cp.ndarray, shifts: cp.ndarray, weights: np.ndarray | None) -> None:
         """Copy what the series have, and count labels."""
-        n_clusters, blocks = self.counts.shape
         if weights is not None:
             assert self.members.weights is not None
             self.members.weights.set(weights)
-        load_kernel("kshape/labels.cu", "count")(
+        self._counting(labels, shifts, self.labels, self.members.shifts)()
+
+    def _counting(
+        self,
+        labels: cp.ndarray,
+        shifts: cp.ndarray,
+        kept_labels: cp.ndarray | None,
+        kept_shifts: cp.ndarray | None,
+    ) -> Callable[[], None]:
+        """The launch of `count`."""
+        n_clusters, blocks = self.counts.shape
+        return load_kernel("kshape/labels.cu", "count").ready(
             blocks,
             THREADS,
             labels=labels,
@@ -113,8 +142,8 @@ class Sorting:
             n_series=labels.size,
             n_clusters=n_clusters,
             counts=self.counts,
-            kept_labels=self.labels,
-            kept_shifts=self.members.shifts,
+            kept_labels=kept_labels,
+            kept_shifts=kept_shifts,
         )
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 __all__ = [
     "CENTER_KERNELS",
+    "FEW",
     "LABEL_KERNELS",
     "SHORT",
     "SHORT_CAPABILITY",
@@ -25,6 +26,8 @@ __all__ = [
 #: Kernels of ``labels.cu``, and those of ``centers.cu`` that have one instance.
 LABEL_KERNELS = ("longest", "nearest", "count", "scatter", "bounds")
 CENTER_KERNELS = ("collect", "extend", "combine", "moments", "align")
+#: Series up to which labels and shifts travel between host and device with all else of a step.
+FEW = 2**16
 #: Points of series of one channel that are compared by products of matrices, at most, on devices
 #: that multiply matrices of float64: of compute capability 8.0 or more.
 SHORT, SHORT_CAPABILITY = 64, 80

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, Self
 
 import cupy as cp
+import cupyx
 import numpy as np
 
 from ...families.kshape.distances import Assignment
 from ...families.kshape.shapes import Shapes
+from ..launch import Launches
 from ..loading import blocks_for, load_kernel, multiprocessors
-from ..transfers import LARGE, bring, read_number, to_host
+from ..transfers import LARGE, Staged, bring, read_number, to_host
 from .programs import SHORT, SHORT_CAPABILITY, Transform, choose_transform, short_kernel
 
 __all__ = [
     "DeviceAssignment",
     "DeviceShapes",
+    "NearestCenters",
     "Spectra",
+    "assign_in_parts",
     "distances",
     "is_short",
     "nearest",
     "short_distances",
     "spectra",
+    "transform_for",
     "upload",
 ]
 
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
 FFT_BATCH = 64
-#: Short series: those of a block at a time, centres of a block, and how often a block takes series.
-SHORT_SERIES, SHORT_CENTERS, SHORT_ROUNDS = 64, 8, 8
+#: Short series, and centres, of a block.
+SHORT_SERIES, SHORT_CENTERS = 64, 8
+#: Short series that are compared at a time, where there are twice as many: their results travel
+#: while the next are compared.
+PART = 2**19
 
 
 class DeviceShapes(NamedTuple):
@@ -109,11 +118,20 @@ def spectra(shapes: DeviceShapes, *, paired: bool) -> Spectra:
             out[start:stop] = cp.fft.fft(block, axis=2)[: stop - start]
         return Spectra(out, None)
     out = cp.empty((n_pairs, n_channels, transform.n), np.complex128)
+    _transforming(shapes.values, transform, step, out)()
+    return Spectra(out, transform)
+
+
+def _transforming(
+    values: cp.ndarray, transform: Transform, step: int, out: cp.ndarray
+) -> Callable[[], None]:
+    """The launch of ``spectra``."""
+    n_series, n_channels, length = values.shape
     kernel = load_kernel(transform.file, transform.names[0], transform.shared_bytes)
-    kernel(
-        (-(-n_pairs // transform.batch), n_channels),
+    return kernel.ready(
+        (-(-len(out) // transform.batch), n_channels),
         (transform.threads, transform.batch),
-        values=shapes.values,
+        values=values,
         n_series=n_series,
         n_channels=n_channels,
         length=length,
@@ -122,7 +140,6 @@ def spectra(shapes: DeviceShapes, *, paired: bool) -> Spectra:
         out=out,
         shared_mem=transform.shared_bytes,
     )
-    return Spectra(out, transform)
 
 
 def distances(
@@ -167,13 +184,32 @@ def distances(
                     shifts=shifts,
                 )
         return found, shifts
+    _correlating(series, norms, centers, center_norms, doubts, length, found, shifts)()
+    return found, shifts
+
+
+def _correlating(
+    series: Spectra,
+    norms: cp.ndarray,
+    centers: Spectra,
+    center_norms: cp.ndarray,
+    doubts: cp.ndarray,
+    length: int,
+    found: cp.ndarray,
+    shifts: cp.ndarray,
+) -> Callable[[], None]:
+    """The launch of ``correlate``; its arguments are those of `distances`, and where it writes."""
+    n_pairs, n_channels, _ = series.values.shape
+    n_series, n_centers = found.shape
+    transform = series.transform
+    assert transform is not None
     blocks = -(-n_pairs // transform.batch)
     # few series: the centres go to several blocks
     enough = 4 * multiprocessors()
     groups = min(n_centers, max(1, -(-enough // blocks)))
     per_block = -(-n_centers // groups)
     kernel = load_kernel(transform.file, transform.names[1], transform.shared_bytes)
-    kernel(
+    return kernel.ready(
         (blocks, -(-n_centers // per_block)),
         (transform.threads, transform.batch),
         spectra=series.values,
@@ -191,7 +227,6 @@ def distances(
         shifts=shifts,
         shared_mem=transform.shared_bytes,
     )
-    return found, shifts
 
 
 def is_short(shapes: Shapes) -> bool:
@@ -205,13 +240,24 @@ def short_distances(
     series: DeviceShapes, centers: DeviceShapes, doubts: cp.ndarray
 ) -> tuple[cp.ndarray, cp.ndarray]:
     """Distances and shifts of short series and centres, as `distances` finds them."""
-    (n_series, _, length), n_centers = series.values.shape, centers.norms.size
+    n_series, n_centers = series.norms.size, centers.norms.size
     found = cp.empty((n_series, n_centers))
     shifts = cp.empty((n_series, n_centers), np.int32)
-    groups = blocks_for(n_series, SHORT_SERIES)
-    rounds = max(1, min(SHORT_ROUNDS, groups // (4 * multiprocessors())))
-    load_kernel("kshape/short.cu", short_kernel(length))(
-        (blocks_for(groups, rounds), blocks_for(n_centers, SHORT_CENTERS)),
+    _correlating_short(series, centers, doubts, found, shifts)()
+    return found, shifts
+
+
+def _correlating_short(
+    series: DeviceShapes,
+    centers: DeviceShapes,
+    doubts: cp.ndarray,
+    found: cp.ndarray,
+    shifts: cp.ndarray,
+) -> Callable[[], None]:
+    """The launch of ``correlate_short``."""
+    (n_series, n_centers), length = found.shape, series.values.shape[2]
+    return load_kernel("kshape/short.cu", short_kernel(length)).ready(
+        (blocks_for(n_series, SHORT_SERIES), blocks_for(n_centers, SHORT_CENTERS)),
         128,
         values=series.values,
         norms=series.norms,
@@ -221,11 +267,9 @@ def short_distances(
         center_norms=centers.norms,
         doubts=doubts,
         n_centers=n_centers,
-        rounds=rounds,
         distances=found,
         shifts=shifts,
     )
-    return found, shifts
 
 
 class DeviceAssignment(NamedTuple):
@@ -272,9 +316,23 @@ class DeviceAssignment(NamedTuple):
 
 def nearest(found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray) -> DeviceAssignment:
     """Label, shift and distance of each series; the shift is `UNCLEAR` where either is."""
+    made = DeviceAssignment.empty(len(found))
+    _choosing(found, shifts, doubts, *made[1:])()
+    return made
+
+
+def _choosing(
+    found: cp.ndarray,
+    shifts: cp.ndarray,
+    doubts: cp.ndarray,
+    labels: cp.ndarray,
+    label_shifts: cp.ndarray,
+    label_distances: cp.ndarray,
+    n_unclear: cp.ndarray,
+) -> Callable[[], None]:
+    """The launch of ``nearest``."""
     n_series, n_centers = found.shape
-    made = DeviceAssignment.empty(n_series)
-    load_kernel("kshape/labels.cu", "nearest")(
+    return load_kernel("kshape/labels.cu", "nearest").ready(
         blocks_for(n_series, THREADS),
         THREADS,
         distances=found,
@@ -282,9 +340,104 @@ def nearest(found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray) -> Device
         doubts=doubts,
         n_series=n_series,
         n_centers=n_centers,
-        labels=made.labels,
-        label_shifts=made.shifts,
-        label_distances=made.distances,
-        n_unclear=made.n_unclear,
+        labels=labels,
+        label_shifts=label_shifts,
+        label_distances=label_distances,
+        n_unclear=n_unclear,
     )
-    return made
+
+
+def assign_in_parts(
+    series: DeviceShapes, centers: DeviceShapes, doubts: cp.ndarray
+) -> tuple[DeviceAssignment, Assignment, int]:
+    """Assign many short series: results of a part travel while the next one is compared.
+
+    Returns
+    -------
+    made : DeviceAssignment
+        The answer on the device.
+    found : Assignment
+        The same on the host, as `DeviceAssignment.bring` brings it.
+    n_unclear : int
+        How many shifts are `UNCLEAR`.
+    """
+    n_series, n_centers = series.norms.size, centers.norms.size
+    made, done = DeviceAssignment.empty(n_series), []
+    pairs = cp.empty((PART, n_centers)), cp.empty((PART, n_centers), np.int32)
+    for start in range(0, n_series, PART):
+        rows = slice(start, min(start + PART, n_series))
+        found, shifts = (one[: rows.stop - start] for one in pairs)
+        some = DeviceShapes(series.values[rows], series.norms[rows])
+        _correlating_short(some, centers, doubts, found, shifts)()
+        answer = made.labels[rows], made.shifts[rows], made.distances[rows]
+        _choosing(found, shifts, doubts, *answer, made.n_unclear)()
+        done.append((rows, cp.cuda.get_current_stream().record()))
+    labels, shifts = np.empty(n_series, np.int32), np.empty(n_series, np.int32)
+    assigned = Assignment(labels, shifts, cupyx.empty_pinned(n_series, np.float64))
+    with cp.cuda.Stream(non_blocking=True) as copies:
+        for rows, event in done:
+            event.synchronize()
+            for here, there in zip(assigned, made[1:4], strict=True):
+                there[rows].get(stream=copies, out=here[rows])
+    return made, assigned, read_number(made.n_unclear)
+
+
+class NearestCenters:
+    """Finds the nearest centres of the same few series again and again: one graph, two transfers.
+
+    Parameters
+    ----------
+    compared : Spectra or DeviceShapes
+        The series as they are compared, the latter where they are short.
+    norms : cupy.ndarray of shape (n_series,)
+        Their norms.
+    shape : tuple of int
+        That of the centres: how many, channels, points.
+    """
+
+    def __init__(
+        self, compared: Spectra | DeviceShapes, norms: cp.ndarray, shape: tuple[int, int, int]
+    ) -> None:
+        self.compared = compared
+        n_series, n_centers = norms.size, shape[0]
+        self.staged = Staged(
+            centers=(shape, np.float64),
+            norms=((n_centers,), np.float64),
+            doubts=((n_centers,), np.float64),
+            n_unclear=((1,), np.int32),
+            labels=((n_series,), np.int32),
+            shifts=((n_series,), np.int32),
+            distances=((n_series,), np.float64),
+        )
+        there = self.staged.there
+        centers, doubts = DeviceShapes(there["centers"], there["norms"]), there["doubts"]
+        pairs = cp.empty((n_series, n_centers)), cp.empty((n_series, n_centers), np.int32)
+        if isinstance(compared, DeviceShapes):
+            correlating = [_correlating_short(compared, centers, doubts, *pairs)]
+        else:
+            transform = compared.transform
+            assert transform is not None
+            spectra = cp.empty((n_centers, shape[1], transform.n), np.complex128)
+            made = Spectra(spectra, transform)
+            correlating = [
+                _transforming(centers.values, transform, 1, spectra),
+                _correlating(compared, norms, made, centers.norms, doubts, shape[2], *pairs),
+            ]
+        answer = (there[name] for name in ("labels", "shifts", "distances", "n_unclear"))
+        launches: list[Callable[[], None]] = [
+            self.staged.send("centers", "n_unclear"),
+            *correlating,
+            _choosing(*pairs, doubts, *answer),
+            self.staged.fetch("n_unclear", "distances"),
+        ]
+        self.launches = Launches(launches)
+
+    def find(self, centers: Shapes, doubts: np.ndarray) -> tuple[Assignment, int]:
+        """Return the nearest centre of each series, and how many shifts are `UNCLEAR`."""
+        here = self.staged.here
+        here["centers"][...], here["norms"][...] = centers.values, centers.norms
+        here["doubts"][...], here["n_unclear"][...] = doubts, 0
+        self.launches()
+        cp.cuda.get_current_stream().synchronize()
+        found = Assignment(*(here[name].copy() for name in ("labels", "shifts", "distances")))
+        return found, int(here["n_unclear"][0])

@@ -120,13 +120,12 @@ __device__ __forceinline__ void match(
 
 // correlate_short: distances[series][centre] and shifts[series][centre] of series of up to 4 STEPS
 // points, more than 4 STEPS - 4, as `correlate` of correlate.cu writes them.
-// One block: four warps, each with ROWS series at a time, ROUNDS times, against CENTERS centres (grid
-// y). Shared memory: the centres between zeros.
+// One block: four warps, each with ROWS series, against CENTERS centres (grid y). Shared memory: the centres between zeros.
 template <int STEPS>
 __global__ void __launch_bounds__(128, 3) correlate_short(
     const double* __restrict__ values, const double* __restrict__ norms, long long n_series,
     int length, const double* __restrict__ centers, const double* __restrict__ center_norms,
-    const double* __restrict__ doubts, int n_centers, int rounds, double* __restrict__ distances,
+    const double* __restrict__ doubts, int n_centers, double* __restrict__ distances,
     int* __restrict__ shifts) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     constexpr int WIDTH = 8 * STEPS + 8;
@@ -139,34 +138,32 @@ __global__ void __launch_bounds__(128, 3) correlate_short(
     }
     __syncthreads();
     const int lane = threadIdx.x % 32, column = lane % 4;
-    for (int round = 0; round < rounds; ++round) {
-        const long long group = ((long long)blockIdx.x * rounds + round) * 4 + threadIdx.x / 32;
-        if (group * ROWS >= n_series) return;
-        long long series[2];
-        double x[STEPS][2], norm[2];
+    const long long group = blockIdx.x * 4LL + threadIdx.x / 32;
+    if (group * ROWS >= n_series) return;
+    long long series[2];
+    double x[STEPS][2], norm[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        series[half] = group * ROWS + lane / 4 + 8 * half;
+        const bool there = series[half] < n_series;
+        norm[half] = there ? norms[series[half]] : 0.0;
+#pragma unroll
+        for (int k = 0; k < STEPS; ++k)
+            x[k][half] = there && 4 * k + column < length
+                             ? values[series[half] * length + 4 * k + column] : 0.0;
+    }
+    for (int center = 0; center < count; ++center) {
+        const double doubt = doubts[first_center + center];
+        double scale[2], largest[2];
+        int key[2];
+        for (int half = 0; half < 2; ++half)
+            scale[half] = norm[half] * center_norms[first_center + center];
+        match<STEPS>(x, padded[center] + column + lane / 4, length, scale, doubt, largest, key);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            series[half] = group * ROWS + lane / 4 + 8 * half;
-            const bool there = series[half] < n_series;
-            norm[half] = there ? norms[series[half]] : 0.0;
-#pragma unroll
-            for (int k = 0; k < STEPS; ++k)
-                x[k][half] = there && 4 * k + column < length
-                                 ? values[series[half] * length + 4 * k + column] : 0.0;
-        }
-        for (int center = 0; center < count; ++center) {
-            const double doubt = doubts[first_center + center];
-            double scale[2], largest[2];
-            int key[2];
-            for (int half = 0; half < 2; ++half)
-                scale[half] = norm[half] * center_norms[first_center + center];
-            match<STEPS>(x, padded[center] + column + lane / 4, length, scale, doubt, largest, key);
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                if (column == 0 && series[half] < n_series) {
-                    const long long place = series[half] * n_centers + first_center + center;
-                    write_pair(largest[half], scale[half], key[half], distances + place, shifts + place);
-                }
+            if (column == 0 && series[half] < n_series) {
+                const long long place = series[half] * n_centers + first_center + center;
+                write_pair(largest[half], scale[half], key[half], distances + place, shifts + place);
             }
         }
     }

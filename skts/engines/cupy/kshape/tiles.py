@@ -24,13 +24,16 @@ from ...families.kshape.distances import (
 )
 from ...families.kshape.eigenvectors import LEVEL
 from ...families.kshape.shapes import Shapes
+from .programs import FEW
 
 if TYPE_CHECKING:
     from .centers import Leading
-    from .sbd import DeviceShapes, Spectra
+    from .sbd import DeviceShapes, NearestCenters, Spectra
 
 __all__ = ["SBDTiles"]
 
+#: Memory to find the centres of few series stays with them if it is so small a part of all.
+FEW_TIMES = 16
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
 
@@ -70,23 +73,73 @@ class SBDTiles:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
         from . import sbd
 
-        nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
-        found, n_unclear = nearest.bring()
+        whole = tile.shape == reduction.shape
+        again = self._sbd_again(reduction) if whole else None
+        if again is not None:
+            found, n_unclear = again.find(reduction.centers, reduction.doubts)
+        elif tile.shape[0] >= 2 * sbd.PART and sbd.is_short(reduction.series):
+            series = self._sbd_series(reduction.series, tile.row, tile.row_stop)
+            centers = self._sbd_centers(reduction, tile)
+            nearest, found, n_unclear = sbd.assign_in_parts(series, *centers)
+        else:
+            nearest = sbd.nearest(*self._sbd_distances(reduction, tile))
+            found, n_unclear = nearest.bring()
+            self.prepared.get(reduction.series.values, _assigned(), lambda: (True, 0))
         if n_unclear:
             settle_assignment(reduction, tile, found, cancel)
-        elif tile.shape == reduction.shape:
+        elif again is None and whole:
             self._sbd_labels(found.labels, found.shifts, (nearest.labels, nearest.shifts))
+        return found
+
+    def _sbd_centers(self, reduction: SBDReduction, tile: Tile) -> tuple[DeviceShapes, Any]:
+        """Centres of a tile, and the errors of NCC with them, on the device."""
+        from ..transfers import send
+        from . import sbd
+
+        chosen = reduction.centers.take(tile.cols)
+        values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
+        return sbd.DeviceShapes(values, norms), doubts
+
+    def _sbd_again(self, reduction: SBDAssign) -> NearestCenters | None:
+        """The memory in which centres of few series are found again; None the first time."""
+        import cupy
+
+        from . import sbd
+
+        shapes, (n, n_centers) = reduction.series, reduction.shape
+        if n >= FEW or not self.prepared.holds(shapes.values, _assigned()):
+            return None
+        short = sbd.is_short(shapes)
+        _, size = self._sbd_bytes(reduction, n, n_centers)
+        if FEW_TIMES * size > self.prepared.capacity or not (
+            short or sbd.transform_for(shapes.n_timepoints)
+        ):
+            return None
+        compared: Any
+        if short:
+            compared = self._sbd_series(shapes, 0, n)
+            norms = compared.norms
+        else:
+            compared, norms = self._sbd_spectra(shapes, 0, n)
+
+        def build() -> tuple[NearestCenters, int]:
+            shape = n_centers, shapes.n_channels, shapes.n_timepoints
+            return sbd.NearestCenters(compared, norms, shape), size
+
+        key = "nearest", cupy.cuda.Device().id, n_centers
+        found = self.prepared.get(shapes.values, key, build, size)
+        if found.compared is not compared:
+            # of a copy that had to make room since
+            self.prepared.drop(shapes.values, key)
+            found = self.prepared.get(shapes.values, key, build, size)
         return found
 
     def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any, Any]:
         """Distances and shifts of a tile, and the errors of NCC with its centres, on the device."""
-        from ..transfers import send
         from . import sbd
 
         shapes, rows = reduction.series, (tile.row, tile.row_stop)
-        chosen = reduction.centers.take(tile.cols)
-        values, norms, doubts = send(chosen.values, chosen.norms, reduction.doubts[tile.cols])
-        centers = sbd.DeviceShapes(values, norms)
+        centers, doubts = self._sbd_centers(reduction, tile)
         if sbd.is_short(shapes):
             series = self._sbd_series(shapes, *rows)
             return *sbd.short_distances(series, centers, doubts), doubts
@@ -95,7 +148,7 @@ class SBDTiles:
             spectra,
             series_norms,
             sbd.spectra(centers, paired=False),
-            norms,
+            centers.norms,
             doubts,
             shapes.n_timepoints,
         )
@@ -188,6 +241,9 @@ class SBDTiles:
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
         found = Centers(np.zeros((n_clusters, size)), np.zeros(n_clusters))
         device_values, leading = self._resident_centers(reduction, tile, cancel)
+        if leading is not None and not np.isnan(leading.errors).any():
+            # nothing is left to be found by other means
+            return _oriented(leading, reduction)
         for row in range(n_clusters):
             cluster = tile.row + row
             if cancel[0]:
@@ -237,12 +293,12 @@ class SBDTiles:
         if resident is None:
             return None, None
         values = self._sbd_series(shapes, 0, len(shapes)).values
-        labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
+        where = reduction.labels, reduction.shifts
         n_clusters, weights, centered = reduction.n_clusters, reduction.weights, reduction.centered
         if size <= MOMENT_POINTS:
             # memory beside the series is not counted as prepared: prepared data make room
             self.prepared.make_room(resident[1])
-            found = members.sort(labels, shifts, weights, n_clusters, tile.rows)
+            found = members.sort(*self._sbd_labels(*where), weights, n_clusters, tile.rows)
             return values, moments.leading_vectors(values, found, centered=centered)
 
         def build() -> tuple[centers.LeadingVectors, int]:
@@ -254,10 +310,37 @@ class SBDTiles:
         device = cupy.cuda.Device().id
         key = "centres", device, n_clusters, tile.row, tile.row_stop, weights is not None, centered
         previous = None if reduction.previous is None else reduction.previous[tile.rows]
-        counted = reduction.counts[tile.rows], reduction.squares[tile.rows]
+
+        def counted() -> tuple[np.ndarray, np.ndarray]:
+            return reduction.counts[tile.rows], reduction.squares[tile.rows]
+
         iteration = self.prepared.get(shapes.values, key, build, resident[1])
         if iteration.products.values is not values:
             # of a copy of the series that had to make room since
             self.prepared.drop(shapes.values, key)
             iteration = self.prepared.get(shapes.values, key, build, resident[1])
-        return values, iteration.find(labels, shifts, weights, previous, counted, cancel)
+        if not iteration.on_host:
+            where = self._sbd_labels(*where)
+        return values, iteration.find(*where, weights, previous, counted, cancel)
+
+
+def _oriented(leading: Leading, reduction: SBDCenters) -> Centers:
+    """Centres of clusters, in the direction of the sums of their members."""
+    counts, totals, values, vectors, errors = leading
+    # against what the sum of the members could be
+    most = np.sqrt(np.where(values > 0, counts * values, np.inf))
+    signs = np.einsum("ij,ij->i", vectors, totals) / most
+    empty = (values == 0) & (errors == 0)
+    errors = np.where(empty | (np.abs(signs) > 2 * LEVEL + errors), errors, np.inf)
+    found = scaled_center(np.where(signs[:, np.newaxis] < 0, -vectors, vectors), reduction.centered)
+    return Centers(found.reshape(-1, *reduction.series.values.shape[1:]), errors)
+
+
+def _assigned() -> tuple[str, int]:
+    """Key of the mark that series have on the current device once their centres were found there.
+
+    For series that are compared but once, memory that stays would be made in vain.
+    """
+    import cupy
+
+    return "assigned", cupy.cuda.Device().id

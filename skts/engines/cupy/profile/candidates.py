@@ -7,82 +7,126 @@ from collections.abc import Sequence
 import cupy as cp
 import numpy as np
 
-from ...core.constants import TAKES_NO_PART
-from ..loading import blocks_for, load_kernel
-from ..transfers import near, read_number
-from .known import MeasuredNeighbors, from_leading_bits
+from ..loading import blocks_for, load_kernel, multiprocessors
+from ..transfers import bring, read_number, send
+from .known import MeasuredNeighbors
 from .walk import TileJoin
 
 __all__ = ["measure_all"]
 
 #: Threads of a block that measures: one for each cell or pair.
 THREADS = 128
-
-_population = cp.ElementwiseKernel(
-    "int32 bits", "int32 count", "count = __popc(bits)", "population"
-)
+#: Blocks for each multiprocessor that take pairs in turns: how many there are the host is not told.
+BLOCKS = 16
 
 
 def measure_all(search: TileJoin) -> None:
     """Measure the runs that are listed, and empty the lists."""
-    for at in range(2 if search.join.within else 1):
-        side = search.sides[at]
-        runs = side.runs[: read_number(side.count)]
-        listed, tops = near(runs, side.tops)
-        runs = cp.asarray(listed[listed[:, 3] >= tops[listed[:, 0]]])
-        side.count.fill(0)
-        lanes = 1 if at else search.kernel.columns
-        for start in range(0, len(runs), search.at_a_time):
-            some = runs[start : start + search.at_a_time]
-            _measure(search, at, cp.ascontiguousarray(some), lanes)
+    n_sides = 2 if search.join.within else 1
+    sides = search.sides[:n_sides]
+    counts = bring(sides[0].counts)[:n_sides].tolist()
+    sides[0].counts.fill(0)
+    # what both sides need travels together
+    totals, *addresses = send(
+        np.zeros((n_sides, 2), np.uint64),
+        *(_addresses([search.lines[i][:3] for i in _order(at)]) for at in range(n_sides)),
+        *(
+            _addresses([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
+            for at in range(n_sides)
+        ),
+    )
+    chosen = [
+        _choose(search, at, side.runs, counts[at], totals[at]) for at, side in enumerate(sides)
+    ]
+    for at, (n_runs, n_cells) in enumerate(bring(totals).tolist()):
+        runs, lines = chosen[at], (addresses[at], addresses[n_sides + at])
+        if n_runs <= search.at_a_time:
+            _measure(search, at, runs[:n_runs], n_cells, lines)
+            continue
+        for start in range(0, n_runs, search.at_a_time):
+            listed = runs[start : min(start + search.at_a_time, n_runs)]
+            (again,) = send(np.zeros(2, np.uint64))
+            some = _choose(search, at, listed, len(listed), again)
+            n_some, n_cells = bring(again).tolist()
+            _measure(search, at, some[:n_some], n_cells, lines)
 
 
-def _addresses(lines: list[Sequence[cp.ndarray]]) -> cp.ndarray:
+def _addresses(lines: list[Sequence[cp.ndarray]]) -> np.ndarray:
     """Structures of pointers for kernels."""
-    return cp.asarray(np.array([[array.data.ptr for array in line] for line in lines], np.int64))
+    return np.array([[array.data.ptr for array in line] for line in lines], np.int64)
 
 
-def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
+def _lanes(search: TileJoin, at: int) -> int:
+    """Cells of each bit of a run."""
+    return 1 if at else search.kernel.columns
+
+
+def _choose(
+    search: TileJoin, at: int, listed: cp.ndarray, count: int, totals: cp.ndarray
+) -> cp.ndarray:
+    """Runs that windows have not surpassed; `totals` gets how many there are, and their cells."""
+    chosen = cp.empty((count, 4), np.int32)
+    if count:
+        load_kernel("profile/candidates.cu", "choose")(
+            blocks_for(count, THREADS),
+            THREADS,
+            list=listed,
+            count=count,
+            tops=search.sides[at].tops,
+            lanes=_lanes(search, at),
+            chosen=chosen,
+            totals=totals,
+        )
+    return chosen
+
+
+def _measure(
+    search: TileJoin,
+    at: int,
+    runs: cp.ndarray,
+    n_cells: int,
+    addresses: tuple[cp.ndarray, cp.ndarray],
+) -> None:
     """Certify the pairs of some runs that may be among the nearest."""
-    join, side, found = search.join, search.sides[at], search.found[at]
-    k = join.n_neighbors
-    lines = _addresses([search.lines[i][:3] for i in _order(at)])
-    (tops,) = near(side.tops)
-    reached = cp.asarray(from_leading_bits(tops, search.kernel.dtype))
-    if join.precision == "float32":
-        reached.fill(0)  # scores in float32 may be too high
-    windows, places, uppers = _refine(search, at, runs, lanes, reached)
-    windows, places = _keep(windows, places, uppers, reached)
-    count = windows.size
-    if count == 0:
+    if n_cells == 0:
         return
-    distances = cp.empty(count)
-    before = near(found.distances[:, 0].copy())[0] if k == 1 else None
-    load_kernel("profile/candidates.cu", "certify")(
-        blocks_for(count, THREADS),
+    join, side, found = search.join, search.sides[at], search.found[at]
+    k, (lines, searched) = join.n_neighbors, addresses
+    reached = cp.empty(side.tops.size)
+    load_kernel("profile/candidates.cu", "least_scores")(
+        blocks_for(side.tops.size, THREADS),
         THREADS,
-        windows=windows,
-        places=places,
-        count=count,
+        tops=side.tops,
+        count=side.tops.size,
+        single=search.kernel.dtype is np.float32,
+        exact=join.precision != "float32",  # scores in float32 may be too high
+        reached=reached,
+    )
+    windows, places, uppers = _refine(search, at, runs, n_cells, searched, reached)
+    windows, places, n_kept = _keep(windows, places, uppers, reached)
+    # bounds are not needed any more
+    distances, pairs = uppers, {"windows": windows, "places": places, "n_pairs": n_kept}
+    blocks = min(blocks_for(n_cells, THREADS), BLOCKS * multiprocessors())
+    load_kernel("profile/candidates.cu", "certify")(
+        blocks,
+        THREADS,
+        **pairs,
         lines=lines,
         length=join.length,
         normalize=join.normalize,
         distances=found.distances if k == 1 else None,
+        indices=found.indices if k == 1 else None,
         found=distances,
     )
     if k > 1:
-        _keep_nearest(found, windows, distances, places)
+        kept = read_number(n_kept)
+        if kept:
+            _keep_nearest(found, windows[:kept], distances[:kept], places[:kept])
         return
-    # the former nearest is replaced where a nearer one was found
-    after, indices = near(found.distances[:, 0], found.indices)
-    indices[after < before] = TAKES_NO_PART
-    found.indices = cp.asarray(indices)
     load_kernel("profile/candidates.cu", "first_of_equals")(
-        blocks_for(count, THREADS),
+        blocks,
         THREADS,
-        windows=windows,
-        places=places,
-        count=count,
+        **pairs,
         distances=found.distances,
         found=distances,
         indices=found.indices,
@@ -90,16 +134,29 @@ def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
 
 
 def _refine(
-    search: TileJoin, at: int, runs: cp.ndarray, lanes: int, reached: cp.ndarray
+    search: TileJoin,
+    at: int,
+    runs: cp.ndarray,
+    n_cells: int,
+    searched: cp.ndarray,
+    reached: cp.ndarray,
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
     """Windows, others, and upper bounds of the scores of all cells of some runs.
 
     With one neighbour of each window, `reached` rises to the best lower bounds.
     """
-    join = search.join
-    searched = _addresses([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
-    offsets, owners = _cells(runs, lanes)
-    n_cells = owners.size
+    join, lanes = search.join, _lanes(search, at)
+    offsets, owners = cp.empty(len(runs), np.int64), cp.empty(n_cells, np.int32)
+    load_kernel("profile/candidates.cu", "spread")(
+        blocks_for(len(runs), THREADS),
+        THREADS,
+        runs=runs,
+        count=len(runs),
+        lanes=lanes,
+        offsets=offsets,
+        owners=owners,
+        n_cells=cp.zeros(1, np.uint64),
+    )
     windows, places = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32)
     uppers = cp.empty(n_cells)
     load_kernel("profile/candidates.cu", "refine")(
@@ -129,8 +186,8 @@ def _refine(
 
 def _keep(
     windows: cp.ndarray, places: cp.ndarray, uppers: cp.ndarray, reached: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray]:
-    """Windows and others of the cells whose upper bounds are not below what the window reaches."""
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+    """Windows and others of the cells whose upper bounds their windows do not surpass; how many."""
     kept, count = cp.empty((2, windows.size), np.int32), cp.zeros(1, np.int32)
     load_kernel("profile/candidates.cu", "keep")(
         blocks_for(windows.size, THREADS),
@@ -144,23 +201,7 @@ def _keep(
         kept_places=kept[1],
         n_kept=count,
     )
-    n_kept = read_number(count)
-    return kept[0, :n_kept], kept[1, :n_kept]
-
-
-def _cells(runs: cp.ndarray, lanes: int) -> tuple[cp.ndarray, cp.ndarray]:
-    """Make cells of runs, so many of each bit: where those of a run begin, and whose each is."""
-    (some,) = near(runs)
-    if isinstance(some, np.ndarray):
-        bits = np.ascontiguousarray(some[:, 2]).view(np.uint8).reshape(-1, 4)
-        each = lanes * np.unpackbits(bits, axis=1).sum(axis=1, dtype=np.int64)
-        owners = np.repeat(np.arange(len(each), dtype=np.int32), each)
-        return cp.asarray(np.cumsum(each) - each), cp.asarray(owners)
-    cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
-    offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
-    owners = cp.zeros(read_number(cells[-1:]), np.int32)
-    owners[offsets[1:]] = 1
-    return offsets, cp.cumsum(owners, dtype=np.int32)
+    return kept[0], kept[1], count
 
 
 def _order(at: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.profile.join import Join
-from ..transfers import read_number
+from ..transfers import bring
 from .candidates import measure_all
 from .known import Known
 from .lines import DeviceLine, Searched, Steps
@@ -59,6 +59,7 @@ def nearest(
             known.sides,
             known.found,
             known.at_a_time,
+            known.make_room,
         )
     )
 
@@ -79,15 +80,16 @@ def _walk(search: TileJoin) -> None:
 
 def _walk_rows(search: TileJoin, row: int, stop: int, n_panels: int, again: bool = False) -> None:
     """Walk some rows; where a list is too short, again, and then by halves."""
-    before = [read_number(side.count) for side in search.sides]
+    counts = search.sides[0].counts
+    before = bring(counts)
     launch(search, row, stop, n_panels, again)
-    after = [read_number(side.count) for side in search.sides]
+    search.meanwhile()
+    after = bring(counts)
     if all(count <= len(side.runs) for count, side in zip(after, search.sides, strict=True)):
         return
     # runs listed before are measured, which makes room; and limits are lower now, so that most of
     # the runs just listed would not be listed again
-    for side, count in zip(search.sides, before, strict=True):
-        side.count[:] = count
+    counts.set(before)
     measure_all(search)
     if not again:
         _walk_rows(search, row, stop, n_panels, True)

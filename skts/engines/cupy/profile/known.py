@@ -13,7 +13,8 @@ from ...core.constants import TAKES_NO_PART
 from ...core.reduction import Tile
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
-from ..transfers import Near, filled, is_small, module_of, near, to_host
+from ..loading import blocks_for, load_kernel
+from ..transfers import Near, bring, filled, is_small, module_of, near, to_host
 from .lines import Searched, inverse_norm
 from .programs import RUNS_PER_WINDOW, room
 
@@ -24,34 +25,33 @@ ANSWERED = 2**20
 
 
 class Side(NamedTuple):
-    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones."""
+    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones.
+
+    `counts` holds how many are on the lists of both sides, this one at place `at`.
+    """
 
     tops: cp.ndarray
     slots: cp.ndarray
     skipped: cp.ndarray
     runs: cp.ndarray
-    count: cp.ndarray
+    counts: cp.ndarray
+    at: int
 
     def addresses(self) -> list[int]:
         """Return the kernel's ``Side``."""
-        return [array.data.ptr for array in self] + [len(self.runs)]
+        arrays = *self[:4], self.counts[self.at :]
+        return [array.data.ptr for array in arrays] + [len(self.runs)]
 
 
 def _open_side(
-    windows: slice, regular: Near, scores: Near | None, k: int, capacity: int, dtype: type
-) -> Side:
+    windows: slice, regular: Near, scores: Near | None, k: int, dtype: type
+) -> tuple[cp.ndarray, cp.ndarray]:
     """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
     tops = module_of(regular).full(regular.size, TAKES_NO_PART, np.int32)
     reached = np.int32(0) if scores is None else _leading_bits(scores, dtype)
     tops[windows] = np.where(regular[windows], reached, np.int32(TAKES_NO_PART))
     slots = cp.asarray(np.repeat(tops, k)) if k > 1 else cp.zeros(1, np.int32)
-    return Side(
-        cp.asarray(tops),
-        slots,
-        cp.zeros(regular.size, np.int32),
-        cp.empty((capacity, 4), np.int32),
-        cp.zeros(1, np.int32),
-    )
+    return cp.asarray(tops), slots
 
 
 def _leading_bits(scores: Near, dtype: type) -> Near:
@@ -144,12 +144,10 @@ class Known:
         self.regular, self.device = regular, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
         self.dtype, k = dtype, join.n_neighbors
-        first, second = searched
-        linear = _linear(first, join.length, level)
-        self.linear = linear, linear if second is first else _linear(second, join.length, level)
+        self.searched, self.level = searched, level
         self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
-        sides = []
+        sides, counts = [], cp.zeros(2, np.int32)
         for at, windows in enumerate((area.rows, area.cols)):
             scores = None
             if join.hint is not None and (at == 0 or join.within):
@@ -157,15 +155,27 @@ class Known:
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
             if at and not join.within:
                 capacity = 1
-            sides.append(_open_side(windows, regular[at], scores, k, capacity, self.dtype))
+            tops, slots = _open_side(windows, regular[at], scores, k, self.dtype)
+            skipped, runs = cp.zeros(tops.size, np.int32), cp.empty((capacity, 4), np.int32)
+            sides.append(Side(tops, slots, skipped, runs, counts, at))
         self.sides = sides[0], sides[1]
         self.found = [MeasuredNeighbors(side.tops.size, k) for side in sides]
+        # the same windows have neighbours as rows and as columns, which merge in the end
+        self.merges = join.within and k == 1 and not join.sides
+        self.room: Nearest | None = None
+
+    def make_room(self) -> None:
+        """Make room for the answer in ordinary memory, whose pages take time when they are new."""
+        n_windows = self.sides[0].tops.size
+        one = (self.merges or not self.join.within) and n_windows <= ANSWERED
+        if one and self.room is None and not is_small(n_windows):
+            self.room = Nearest.none(n_windows, self.join.n_neighbors)
 
     def _known_scores(self, at: int, windows: slice, hint: np.ndarray) -> Near | None:
         """Scores that windows reach whose neighbours are as near as a hint says; None: nothing."""
         if np.isinf(hint).all():
             return None
-        alpha, beta = (values[windows] for values in self.linear[at])
+        alpha, beta = self._linear(at, windows)
         # see "join limits" in docs/developer/numerics.rst
         limit = (module_of(alpha).asarray(hint) * self.unit) ** 2 * (1 + 1e-12)
         scores = (alpha - limit) / beta
@@ -189,45 +199,103 @@ class Known:
             yield area, self.part(area, 2)
             return
         n_sides = 2 if join.within else 1
-        if n_sides == 2 and join.n_neighbors == 1 and not join.sides:
-            # the same windows have neighbours as rows and as columns, which merge here
-            with self.device, self.stream:
-                self.found[0].take(self.found[1])
-                _raise(self.sides[0].skipped, self.sides[1].skipped)
-            n_sides = 1
         for row in range(area.row, area.row_stop, ANSWERED):
             piece = area._replace(row=row, row_stop=min(row + ANSWERED, area.row_stop))
             if join.within:
                 piece = piece._replace(col=piece.row, col_stop=piece.row_stop)
-            yield piece, self.part(piece, n_sides)
+            yield piece, self.part(piece, 1 if self.merges else n_sides, merged=self.merges)
 
-    def part(self, area: Tile, n_sides: int) -> JoinPart:
-        """Return the neighbours of the windows of an area, of rows or of both sides."""
-        answers: list[Nearest] = []
-        floors: list[np.ndarray] = []
+    def part(self, area: Tile, n_sides: int, *, merged: bool = False) -> JoinPart:
+        """Return the neighbours of windows of an area: of rows, of both sides, or `merged`."""
+        found: list[tuple[Nearest, np.ndarray]] = []
         with self.device, self.stream:
             for at, windows in enumerate((area.rows, area.cols)[:n_sides]):
-                answers.append(self.found[at].answer(windows))
-                floors.append(to_host(self._floor(at, windows)))
-        if n_sides == 1:
-            return JoinPart(answers[0], None, floors[0])
-        return JoinPart(answers[0], answers[1], floors[0], floors[1])
+                if isinstance(self.regular[at], np.ndarray):
+                    found.append(self._answer_here(at, windows, merged))
+                else:
+                    found.append(self._answer_there(at, windows, merged))
+        (rows, floor), *others = found
+        cols, col_floor = others[0] if others else (None, None)
+        return JoinPart(rows, cols, floor, col_floor)
+
+    def _answer_there(self, at: int, windows: slice, merged: bool) -> tuple[Nearest, np.ndarray]:
+        """Neighbours of some windows, and `_floor`, by one kernel and one transfer."""
+        line, (mine, side) = self.searched[at], (self.found[at], self.sides[at])
+        first, last, _ = windows.indices(side.tops.size)
+        count, k, length = last - first, self.join.n_neighbors, self.join.length
+        block = cp.empty(count * (2 * k + 1))
+        nearest, places = block[: count * k], block[count * k : 2 * count * k].view(np.int64)
+        load_kernel("profile/candidates.cu", "answer")(
+            blocks_for(count, 128),
+            128,
+            distances=mine.distances,
+            indices=mine.indices,
+            skipped=side.skipped,
+            other_distances=self.found[1].distances if merged else None,
+            other_indices=self.found[1].indices if merged else None,
+            other_skipped=self.sides[1].skipped if merged else None,
+            norm=line.norm,
+            searched=line.regular,
+            regular=self.regular[at],
+            first=first,
+            count=count,
+            n_neighbors=k,
+            single=self.dtype is np.float32,
+            normalize=self.join.normalize,
+            length=length,
+            level=self.level,
+            most=_most(length),
+            unit=self.unit,
+            nearest=nearest,
+            places=places,
+            floors=block[2 * count * k :],
+        )
+        here = to_host(block)
+        nearest, places = here[: 2 * count * k].reshape(2, count, k)
+        found = Nearest(nearest, places.view(np.int64))
+        if self.room is not None and found.distances.shape == self.room.distances.shape:
+            # the answer takes the room as it is
+            for own, one in zip(self.room, found, strict=True):
+                np.copyto(own, one)
+            found, self.room = self.room, None
+        return found, here[2 * count * k :]
+
+    def _answer_here(self, at: int, windows: slice, merged: bool) -> tuple[Nearest, np.ndarray]:
+        """The same of a short line, on the host."""
+        if merged:
+            self.found[0].take(self.found[1])
+            _raise(self.sides[0].skipped, self.sides[1].skipped)
+        return self.found[at].answer(windows), self._floor(at, windows)
+
+    def _linear(self, at: int, windows: slice) -> tuple[Near, Near]:
+        """Squared distances of some windows are alpha - beta score."""
+        line, length = self.searched[at], self.join.length
+        if line.frame is None:
+            alpha = np.full_like(line.mean, 2.0 * length)
+            beta = 2.0 * length * inverse_norm(line, line.regular)
+        else:
+            alpha, beta = line.norm**2 + self.level, np.full_like(line.mean, 2.0)
+        return alpha[windows], beta[windows]
 
     @np.errstate(all="ignore")
-    def _floor(self, at: int, windows: slice) -> Near:
+    def _floor(self, at: int, windows: slice) -> np.ndarray:
         """Distances that neighbours of some windows which are on no list do not fall below."""
-        alpha, beta = (values[windows] for values in self.linear[at])
-        skipped = self.sides[at].skipped[windows]
-        if isinstance(alpha, np.ndarray):
-            skipped = to_host(skipped)
+        alpha, beta = self._linear(at, windows)
+        skipped = bring(self.sides[at].skipped[windows])
         floor = alpha - beta * from_leading_bits(skipped, self.dtype)
         if self.join.normalize:
-            # so unlike that the leading bits of a score cannot hold the rounding of the distance
-            length = self.join.length
-            # see "leading bits" in docs/developer/numerics.rst
-            floor = np.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
+            floor = np.minimum(floor, _most(self.join.length))
         floor = np.sqrt(np.maximum(floor, 0.0)) / self.unit
         return np.where(self.regular[at][windows], floor, np.inf)
+
+
+def _most(length: int) -> float:
+    """Squared distance of windows whose scores tell no more.
+
+    They are so unlike that the leading bits of a score cannot hold the rounding of the distance.
+    """
+    # see "leading bits" in docs/developer/numerics.rst
+    return 2.0 * length * (1 - min(0.5, 1e-6 * length))
 
 
 def _raise(skipped: cp.ndarray, others: cp.ndarray) -> None:
@@ -236,11 +304,3 @@ def _raise(skipped: cp.ndarray, others: cp.ndarray) -> None:
         skipped.set(np.maximum(*near(skipped, others)), cp.cuda.get_current_stream())
     else:
         cp.maximum(skipped, others, out=skipped)
-
-
-def _linear(line: Searched, length: int, level: float) -> tuple[Near, Near]:
-    """Squared distances of a window are alpha - beta score."""
-    if line.frame is None:
-        alpha = np.full_like(line.mean, 2.0 * length)
-        return alpha, 2.0 * length * inverse_norm(line, line.regular)
-    return line.norm**2 + level, np.full_like(line.mean, 2.0)

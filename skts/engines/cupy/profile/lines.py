@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -11,6 +11,7 @@ from ...core.constants import JOIN_GROUP
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps, whole_windows
 from ...families.profile.lines import (
     Frame,
+    even_frame,
     even_line,
     line_as_it_is,
     line_of_pieces,
@@ -18,7 +19,8 @@ from ...families.profile.lines import (
 )
 from ...families.profile.statistics import settle_statistics
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, as_in, module_of, near, to_host
+from ..transfers import Near, as_in, bring, module_of, near, to_host
+from .programs import steps_kernel
 
 __all__ = [
     "PAD",
@@ -48,8 +50,12 @@ class DeviceLine(NamedTuple):
     moments : list of four arrays of float64
         Mean, deviation, least and largest point of all windows of that line, as they came out: on
         the host, if the line is short; so are `constant` and `finite`.
-    constant, finite : array of bool
-        Which windows are constant, none if they are compared as they are; which are finite.
+    constant, finite, regular : array of bool
+        Which windows are constant, none if they are compared as they are; which are finite; which
+        are finite and not constant.
+    extents : cupy.ndarray of shape (n, 3) or None
+        Least and largest points of some windows, and the least range of the regular ones; None if
+        the line is short.
     """
 
     points: cp.ndarray
@@ -58,17 +64,14 @@ class DeviceLine(NamedTuple):
     moments: list[Near]
     constant: Near
     finite: Near
+    regular: Near
+    extents: cp.ndarray | None
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        arrays = self.points, self.inverse, *self.moments, self.constant, self.finite
+        arrays = self.points, self.inverse, *self.moments, *self[4:7]
         return sum(array.nbytes for array in arrays)
-
-    @property
-    def regular(self) -> Near:
-        """Which windows are finite and not constant."""
-        return self.finite & ~self.constant
 
 
 class Uploaded(NamedTuple):
@@ -143,15 +146,42 @@ def prepare_line(pool: ConcatenatedSeries, length: int, normalize: bool) -> Devi
     points = cp.asarray(filled)
     moments = near(*_statistics(points, length))
     mean, deviation, low, high = moments
-    whole = module_of(mean).asarray(whole_windows(finite, length))
-    found = settle_statistics(mean, deviation, low, high, whole)
+    # a mean of what is not finite is never looked at
+    used: cp.ndarray = cp.asarray(mean) if normalize else cp.zeros(mean.size)
+    if not isinstance(mean, np.ndarray):
+        whole = None if filled is pool.points else whole_windows(finite, length)
+        return DeviceLine(points, used, *_kinds(moments, whole, normalize))
+    found = settle_statistics(mean, deviation, low, high, whole_windows(finite, length))
     inverse = np.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
     constant = found.constant
     if not normalize:
         inverse, constant = found.finite.astype(np.float64), np.zeros_like(constant)
-    # a mean of what is not finite is never looked at
-    used: cp.ndarray = cp.asarray(mean) if normalize else cp.zeros(mean.size)
-    return DeviceLine(points, used, cp.asarray(inverse), moments, constant, found.finite)
+    kinds = constant, found.finite, found.finite & ~constant
+    return DeviceLine(points, used, cp.asarray(inverse), moments, *kinds, None)
+
+
+def _kinds(moments: list[cp.ndarray], whole: np.ndarray | None, normalize: bool) -> Any:
+    """All but the first two of a `DeviceLine`; `whole` says which windows are finite, None: all."""
+    _, deviation, low, high = moments
+    n_windows, blocks = low.size, blocks_for(low.size, 256)
+    inverse, extents = cp.empty(n_windows), cp.empty((blocks, 3))
+    constant, finite, regular = (cp.empty(n_windows, np.bool_) for _ in range(3))
+    load_kernel("profile/windows.cu", "kinds")(
+        blocks,
+        256,
+        deviation=deviation,
+        low=low,
+        high=high,
+        whole=None if whole is None else cp.asarray(whole),
+        n_windows=n_windows,
+        normalize=normalize,
+        inverse=inverse,
+        constant=constant,
+        finite=finite,
+        regular=regular,
+        extents=extents,
+    )
+    return inverse, moments, constant, finite, regular, extents
 
 
 @np.errstate(all="ignore")
@@ -161,6 +191,11 @@ def prepare_search(
     """Prepare a line for the search of a join; `frame` is that of windows as they are."""
     regular = line.regular
     module = module_of(regular)
+    if frame is None and line.extents is not None:
+        extents = bring(line.extents)
+        known = even_frame(extents[:, 0].min(), extents[:, 1].max(), extents[:, 2].min())
+        if known is not None:
+            return _move_line(line, length, *known)
     if frame is None:
         low, high = line.moments[2:]
         ranges = np.where(regular, high - low, np.inf)
@@ -181,6 +216,36 @@ def prepare_search(
     device = Uploaded(*(cp.asarray(array) for array in (points, mean, norm, slip)))
     mask = regular & ~hidden
     return Searched(points, mean, norm, size, slip, mask, hidden, device, made.unit, frame)
+
+
+def _move_line(line: DeviceLine, length: int, offset: float, scale: float) -> Searched:
+    """Prepare a line, all of whose points move alike, for the search of a join."""
+    mean, deviation, low, high = line.moments
+    n_points, n_windows = line.points.size, mean.size
+    points = cp.empty(n_points)
+    means, norm, size, slip = (cp.empty(n_windows) for _ in range(4))
+    load_kernel("profile/windows.cu", "searched")(
+        blocks_for(n_points, 256),
+        256,
+        points=line.points,
+        mean=mean,
+        deviation=deviation,
+        low=low,
+        high=high,
+        n_points=n_points,
+        n_windows=n_windows,
+        length=length,
+        offset=offset,
+        scale=scale,
+        moved=points,
+        means=means,
+        norm=norm,
+        size=size,
+        slip=slip,
+    )
+    device = Uploaded(points, means, norm, slip)
+    hidden = cp.zeros(n_windows, np.bool_)
+    return Searched(points, means, norm, size, slip, line.regular, hidden, device, 1.0, None)
 
 
 class Steps(NamedTuple):
@@ -213,6 +278,8 @@ def make_steps(line: Searched, regular: Near, level: float, dtype: type) -> Step
     """Make factors and bounds for covariances; `level` keeps scores of raw windows positive."""
     mean = line.mean
     n_windows = mean.size
+    if not isinstance(mean, np.ndarray):
+        return _steps_of(line, regular, level, dtype)
     lead, trail = step_factors(line.points, mean, line.frame)
     if line.frame is None:
         weight = inverse_norm(line, regular)
@@ -220,20 +287,47 @@ def make_steps(line: Searched, regular: Near, level: float, dtype: type) -> Step
     else:
         weight = np.where(regular, level / 2 - line.norm**2 / 2, -level)
         first, second = lead, -trail
-    module = module_of(mean)
-    rows = module.zeros((n_windows + PAD, 4), dtype)
+    rows = np.zeros((n_windows + PAD, 4), dtype)
     rows[:n_windows] = np.stack([lead, trail, weight, np.zeros_like(mean)], axis=1)
     n_groups = -(-n_windows // JOIN_GROUP)
-    groups = module.empty((n_groups, 7))
+    groups = np.empty((n_groups, 7))
     step = np.abs(lead) + np.abs(trail)
     bounds = line.norm, step, line.size, line.slip, np.maximum(weight, 0), -mean, mean
     for at, values in enumerate(bounds):
-        padded = module.full(n_groups * JOIN_GROUP, -np.inf)
+        padded = np.full(n_groups * JOIN_GROUP, -np.inf)
         padded[:n_windows] = values
         groups[:, at] = padded.reshape(n_groups, JOIN_GROUP).max(axis=1)
     groups[:, 5] *= -1
     first, second, weight = (array.astype(dtype) for array in (first, second, weight))
     return Steps(*map(cp.asarray, (rows, first, second, weight, groups)))
+
+
+def _steps_of(line: Searched, regular: cp.ndarray, level: float, dtype: type) -> Steps:
+    """The same of a line on the device, by one kernel."""
+    n_windows, padded = line.mean.size, line.mean.size + PAD
+    rows = cp.empty((padded, 4), dtype)
+    first, second, weight = (cp.empty(n_windows, dtype) for _ in range(3))
+    groups = cp.empty((blocks_for(n_windows, JOIN_GROUP), 7))
+    load_kernel("profile/steps.cu", steps_kernel(dtype, line.frame is None))(
+        blocks_for(padded, JOIN_GROUP),
+        JOIN_GROUP,
+        points=line.points,
+        mean=line.mean,
+        norm=line.norm,
+        size=line.size,
+        slip=line.slip,
+        regular=regular,
+        n_windows=n_windows,
+        padded=padded,
+        length=line.points.size - n_windows + 1,
+        level=level,
+        rows=rows,
+        first=first,
+        second=second,
+        weights=weight,
+        groups=groups,
+    )
+    return Steps(rows, first, second, weight, groups)
 
 
 def inverse_norm(line: Searched, regular: Near) -> Near:

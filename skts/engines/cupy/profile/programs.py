@@ -21,6 +21,7 @@ __all__ = [
     "room",
     "seed_kernel",
     "stated_type",
+    "steps_kernel",
     "worth_an_estimate",
 ]
 
@@ -46,6 +47,11 @@ RUNS_PER_WINDOW = 24
 #: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
 #: Rows whose runs do not fit on a list are walked again.
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
+#: Kernels of ``candidates.cu``.
+CANDIDATE_KERNELS = (
+    *("choose", "spread", "least_scores"),
+    *("refine", "keep", "certify", "first_of_equals", "answer"),
+)
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
 
@@ -126,6 +132,11 @@ def seed_kernel(kernel: JoinKernel) -> str:
     return f"seeds<{_TYPES[kernel.dtype]}, {str(kernel.normalize).lower()}>"
 
 
+def steps_kernel(dtype: type, normalize: bool) -> str:
+    """Name of the kernel that makes the steps of a line."""
+    return f"steps<{_TYPES[dtype]}, {str(normalize).lower()}>"
+
+
 def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
     instances = [
@@ -136,9 +147,10 @@ def kernels() -> dict[str, list[str]]:
     ]
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
+        "profile/steps.cu": [steps_kernel(t, n) for t in _TYPES for n in (True, False)],
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
-        "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
-        "profile/windows.cu": ["statistics", "distances"],
+        "profile/candidates.cu": list(CANDIDATE_KERNELS),
+        "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import cupy as cp
@@ -22,7 +23,7 @@ MOST_BLOCKS = 65535
 
 
 class TileJoin(NamedTuple):
-    """A join within a tile, as the launches share it."""
+    """A join within a tile, as the launches share it; `meanwhile` is for the host, as they run."""
 
     join: Join
     kernel: JoinKernel
@@ -36,6 +37,7 @@ class TileJoin(NamedTuple):
     sides: tuple[Side, Side]
     found: list[MeasuredNeighbors]
     at_a_time: int
+    meanwhile: Callable[[], None]
 
 
 def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) -> None:

@@ -305,6 +305,6 @@ def generic_vector(n: int) -> np.ndarray:
     return numbers
 
 
-def scaled_center(vector: np.ndarray, centered: bool) -> np.ndarray:
-    """Scale a vector of norm 1 to the norm of a centre: that of a z-normalised series, or 1."""
-    return vector * np.sqrt(vector.size) if centered else vector
+def scaled_center(vectors: np.ndarray, centered: bool) -> np.ndarray:
+    """Scale vectors of norm 1 to the norm of a centre: that of a z-normalised series, or 1."""
+    return vectors * np.sqrt(vectors.shape[-1]) if centered else vectors

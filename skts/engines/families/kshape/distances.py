@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ class SBDReduction(Reduction):
         """Series and centres."""
         return len(self.series), len(self.centers)
 
-    @property
+    @cached_property
     def step_work(self) -> int:
         """Operations of a product and a transform."""
         n = 2 * self.series.n_timepoints
@@ -95,7 +96,7 @@ class SBDReduction(Reduction):
         """Steps between two checks for Ctrl-C: those of one cell."""
         return min(tile.shape[0], self.cell_rows) * tile.shape[1] * self.step_work
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """How far an NCC that comes from transforms is at most from the certified one.
 
@@ -104,7 +105,7 @@ class SBDReduction(Reduction):
         passes = np.log2(2 * self.series.n_timepoints) + np.log2(2 * self.series.n_channels)
         return UNITS * FLOAT64_UNIT * float(passes) * self.series.spread
 
-    @property
+    @cached_property
     def doubts(self) -> np.ndarray:
         """How far the NCC with each centre is at most from the certified one; (n_centers,)."""
         doubts = np.full(len(self.centers), self.rounding)
@@ -125,7 +126,7 @@ class SBDReduction(Reduction):
         error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)
         return (1 - sums / scale if scale > 0 else np.ones(sums.size)), error
 
-    @property
+    @cached_property
     def cell_rows(self) -> int:
         """Series of a grid cell, an even number."""
         fitting = CELL_POINTS // (2 * self.series.n_timepoints)

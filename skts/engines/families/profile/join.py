@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -53,6 +53,9 @@ class DeviceAccumulator(Protocol):
 class JoinTotal(NamedTuple):
     """The merged results of tiles.
 
+    Lists, floors and hints of a `Join` that nothing has been added to are read-only and take no
+    memory: where one tile is all, its result becomes the total.
+
     Attributes
     ----------
     lists : list of Nearest
@@ -63,7 +66,7 @@ class JoinTotal(NamedTuple):
         Results that workers keep on devices, each under a key of its own; keys can be sorted.
     tiles : list of Tile
         Tiles that are merged, of work that may end before all are.
-    hints : sequence of ndarray
+    hints : list of ndarray
         Of each list the distances that neighbours need not exceed, for the next tile of a `Join`.
     """
 
@@ -71,7 +74,7 @@ class JoinTotal(NamedTuple):
     floors: list[np.ndarray]
     device_accumulators: dict[Any, DeviceAccumulator]
     tiles: list[Tile]
-    hints: Sequence[np.ndarray] = ()
+    hints: list[np.ndarray] = []
 
 
 class JoinFound(NamedTuple):
@@ -207,21 +210,17 @@ class Join(UsesIncumbent, Reduction):
         """Return empty lists."""
         n_windows = self.shape[0]
         n_lists = 2 if self.within and self.sides else 1
-        return JoinTotal(
-            [Nearest.none(n_windows, self.n_neighbors) for _ in range(n_lists)],
-            [np.full(n_windows, np.inf) for _ in range(n_lists)],
-            {},
-            [],
-            [
-                np.full(n_windows, np.inf) if limit is None else limit.copy()
-                for limit in self.needed or [None] * n_lists
-            ][:n_lists],
-        )
+        endless, shape = np.broadcast_to(np.inf, n_windows), (n_windows, self.n_neighbors)
+        none = Nearest(np.broadcast_to(np.inf, shape), np.broadcast_to(np.int64(-1), shape))
+        limits = self.needed or [None] * n_lists
+        hints = [endless if limit is None else limit.copy() for limit in limits][:n_lists]
+        return JoinTotal([none] * n_lists, [endless] * n_lists, {}, [], hints)
 
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
         hint = total.hints[0], total.hints[-1]
-        return replace(self, hint=hint, device_accumulators=total.device_accumulators)
+        found = hint if any(one.flags.writeable for one in hint) else None
+        return replace(self, hint=found, device_accumulators=total.device_accumulators)
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
@@ -240,17 +239,36 @@ class Join(UsesIncumbent, Reduction):
         if self.within and result.cols is not None:
             sides.append((-1, tile.cols, result.cols, result.col_floor))
         for at, windows, nearest, floor in sides:
-            total.lists[at].add(windows, nearest)
-            hint = total.hints[at][windows]
-            np.minimum(hint, total.lists[at].distances[windows, -1], out=hint)
-            if floor is not None:
-                floors = total.floors[at][windows]
+            mine, whole = total.lists[at], False
+            if not mine.distances.flags.writeable:
+                whole = nearest.distances.shape == mine.distances.shape
+                mine = nearest if whole else mine
+                # where others follow, results are not changed; and they may lie in memory that is
+                # short, which has another owner
+                last = tile.shape == self.shape and all(array.flags.owndata for array in nearest)
+                mine = total.lists[at] = mine if whole and last else mine.copy()
+            if not whole:
+                mine.add(windows, nearest)
+            if total.hints and tile.shape != self.shape:
+                hint = _own(total.hints, at)[windows]
+                np.minimum(hint, mine.distances[windows, -1], out=hint)
+            if floor is None:
+                continue
+            if floor.shape == total.floors[at].shape and not total.floors[at].flags.writeable:
+                total.floors[at] = floor
+            else:
+                floors = _own(total.floors, at)[windows]
                 np.minimum(floors, floor, out=floors)
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant and hidden windows, and measure windows whose lists may lack neighbours."""
+        # no tile comes that they could help
+        total = total._replace(hints=[])
         for tile, part in self.drain(total, Tile(0, self.shape[0], 0, self.shape[1])):
             self.merge(total, tile, part)
+        for at, nearest in enumerate(total.lists):
+            if not nearest.distances.flags.writeable:
+                total.lists[at] = nearest.copy()
         a, b = self._kinds(run)
         directions = ["right", "left"] if len(total.lists) == 2 else ["both"]
         for nearest, direction in zip(total.lists, directions, strict=True):
@@ -367,8 +385,9 @@ class Join(UsesIncumbent, Reduction):
         run: Callable[[Reduction], Any],
     ) -> None:
         """Measure windows that no tile has searched, as neighbours of others and for themselves."""
-        for floor in total.floors:
-            floor[a.unsearched] = 0.0
+        unsearched = np.flatnonzero(a.unsearched)
+        for which in range(len(total.floors) if unsearched.size else 0):
+            _own(total.floors, which)[unsearched] = 0.0
         hidden = np.flatnonzero(b.unsearched)
         lookers = np.flatnonzero(a.regular & ~a.unsearched) if hidden.size else hidden
         if lookers.size == 0:
@@ -424,9 +443,9 @@ class Join(UsesIncumbent, Reduction):
     ) -> None:
         """Measure windows that may have neighbours which no tile has listed against all others."""
         n_windows = self.shape[1]
-        missing = self._may_lack(floor, nearest.distances[:, -1])
-        missing &= floor < self._needed(direction)
-        windows = np.flatnonzero(a.regular & missing)
+        windows = np.flatnonzero(self._may_lack(floor, nearest.distances[:, -1]))
+        if windows.size:
+            windows = windows[(a.regular & (floor < self._needed(direction)))[windows]]
         enough = sum(
             np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
         )
@@ -436,3 +455,10 @@ class Join(UsesIncumbent, Reduction):
             some = windows[start : start + batch]
             distances = run(WindowDistances(self.a, some, self.other, self.length, self.normalize))
             self._settle(nearest, some, distances, direction, b)
+
+
+def _own(arrays: list[np.ndarray], at: int) -> np.ndarray:
+    """One of some arrays, in memory of its own from now on."""
+    if not arrays[at].flags.writeable:
+        arrays[at] = arrays[at].copy()
+    return arrays[at]

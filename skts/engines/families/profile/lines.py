@@ -25,6 +25,7 @@ __all__ = [
     "Frame",
     "SearchLine",
     "common_frame",
+    "even_frame",
     "even_line",
     "line_as_it_is",
     "line_of_pieces",
@@ -104,11 +105,28 @@ def even_line(filled: Any, ranges: Any) -> SearchLine | None:
     SearchLine or None
         None where `line_of_pieces` is needed.
     """
-    low, high = float(filled.min()), float(filled.max())
-    if high - low > EVEN * float(ranges.min()):
+    frame = even_frame(filled.min(), filled.max(), ranges.min())
+    if frame is None:
+        return None
+    offset, scale = frame
+    return SearchLine((filled - offset) * scale, ranges < 0, 1.0, frame)
+
+
+def even_frame(low: Any, high: Any, least_range: Any) -> tuple[float, float] | None:
+    """Offset and power of two of all points of a line that is as loud everywhere, else None.
+
+    Parameters
+    ----------
+    low, high : number, or array of one
+        The least and the largest point.
+    least_range : number, or array of one
+        The least range of a window that is neither constant nor infinite.
+    """
+    low, high = float(low), float(high)
+    if high - low > EVEN * float(least_range):
         return None
     offset, scale = map(float, _center(np.float64(low), np.float64(high)))
-    return SearchLine((filled - offset) * scale, ranges < 0, 1.0, (offset, scale))
+    return offset, scale
 
 
 def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> SearchLine:

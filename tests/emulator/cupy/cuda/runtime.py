@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 from .._machine import SETTINGS, Memory
 
 __all__ = ["CUDARuntimeError", "getDeviceCount", "getDeviceProperties", "memGetInfo"]
+__all__ += ["memcpyAsync", "memcpyDeviceToHost", "memcpyHostToDevice"]
+
+memcpyHostToDevice, memcpyDeviceToHost = 1, 2
 
 
 class CUDARuntimeError(RuntimeError):
@@ -54,6 +58,11 @@ def most_shared() -> int:
 def memGetInfo() -> tuple[int, int]:
     start()
     return max(0, SETTINGS.memory - Memory.used), SETTINGS.memory
+
+
+def memcpyAsync(to: int, source: int, size: int, kind: int, stream: int) -> None:
+    start()
+    ctypes.memmove(to, source, size)
 
 
 def driverGetVersion() -> int:
