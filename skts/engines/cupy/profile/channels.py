@@ -6,7 +6,7 @@ where they are not, or where a list was full.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import cupy as cp
 import numpy as np
@@ -22,7 +22,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, MANY, ROWS, ChannelKernel
+from .channel_programs import HEIGHT, MANY, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 #: Windows beyond the last that a walk may read, at least; with them they are a multiple of it.
-PAD = 128
+PAD = 256
 #: In place of the squared distance of windows that are not both finite, see `walk_channels`; sums
 #: that no window need not exceed; sums of windows that look for no neighbour.
 FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
@@ -48,12 +48,10 @@ AT_A_TIME, THREADS = 2**23, 128
 #: Most blocks of a launch.
 MOST_BLOCKS = 2**31 - 1
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
-#: neighbours were known, on random walks, and half as many as after one of eight. A pair of many
-#: channels takes longer to walk, and not to measure. Pairs of many are settled faster when bounds
-#: are low, which walks over one of 512, then 64 blocks find.
-SAMPLED, SAMPLED_OF_MANY = (4,), (512, 64, 8)
-#: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how
-#: many rows fit; random walks of 8 to 128 channels list 17 to 50.
+#: neighbours were known, on random walks, and half as many as after one of eight.
+SAMPLED = 4
+#: Where a list of pairs of many channels has room for fewer pairs a window, the first rows, so many
+#: times fewer, tell how many rows fit; random walks of 8 to 128 channels list 17 to 50.
 ROOMY, FIRST_ROWS = 64, 4
 #: Parts of a tile that have a list of their own, at most, before float64 walks, thrice as long.
 MOST_PARTS = 16
@@ -112,8 +110,8 @@ class ChannelAxis(NamedTuple):
         columns[:, places, 3] = FAR
         return self._replace(rows=rows, columns=columns)
 
-    def laid(self, kernel: ChannelKernel, columns: bool) -> cp.ndarray:
-        """Steps along rows or columns as a kernel takes them; alpha makes lower bounds."""
+    def lower_steps(self, kernel: ChannelKernel, columns: bool) -> cp.ndarray:
+        """Steps along rows or columns in the type of a kernel; alpha makes lower bounds."""
         steps = (self.columns if columns else self.rows).copy()
         single = kernel.dtype == "float"
         near_ones = steps[:, :, 3] < FAR
@@ -121,7 +119,7 @@ class ChannelAxis(NamedTuple):
         if single:
             rests = rests + SQUARE_UNITS * FLOAT32_UNIT * np.abs(steps[:, :, 3])
         steps[:, :, 3] -= np.where(near_ones, rests, 0.0)
-        return _lay(steps.astype(np.float32) if single else steps, kernel)
+        return steps.astype(np.float32) if single else steps
 
     @property
     def n_windows(self) -> int:
@@ -328,8 +326,8 @@ class ChannelWalk(NamedTuple):
         Least distance of pairs from the diagonal; points of a window.
     normalize : bool
         Whether windows are z-normalised.
-    capacity : int
-        Pairs that a list has room for.
+    capacity, room : int
+        Pairs that a list has room for, and runs of pairs of many channels.
     """
 
     kernels: tuple[ChannelKernel, ...]
@@ -342,145 +340,168 @@ class ChannelWalk(NamedTuple):
     length: int
     normalize: bool
     capacity: int
+    room: int
 
 
-class _Laid(NamedTuple):
-    """Arrays of rows and of columns in the order in which a kernel takes them."""
+class PairList(NamedTuple):
+    """A list of pairs that may be nearest, with lower bounds of their sums.
 
+    Attributes
+    ----------
+    entries : cupy.ndarray of shape (capacity, 2), int32
+        Rows and columns.
+    sums : cupy.ndarray of capacity times n_channels, float32
+        In the order of the kernel that lists them.
+    count : cupy.ndarray of shape (1,), int32
+        How many pairs there are, also those that found no room.
+    """
+
+    entries: cp.ndarray
+    sums: cp.ndarray
+    count: cp.ndarray
+
+    @classmethod
+    def empty(cls, work: ChannelWalk) -> PairList:
+        """Make a list."""
+        sums = cp.empty(work.kernels[0].channels * work.capacity, np.float32)
+        return cls(cp.empty((work.capacity, 2), np.int32), sums, cp.zeros(1, np.int32))
+
+    def given(self, work: ChannelWalk, mark: bool) -> dict[str, Any]:
+        """What kernels are told of the list; with `mark` pairs without room are marked."""
+        side, other = work.sides
+        return {
+            "entries": self.entries,
+            "sums": self.sums,
+            "capacity": len(self.entries),
+            "n_entries": self.count,
+            "dropped_a": side.dropped if mark else None,
+            "dropped_b": other.dropped if mark else None,
+        }
+
+
+#: What kernels are told where there is no list.
+NO_LIST: dict[str, Any] = {
+    "entries": None,
+    "sums": None,
+    "capacity": 0,
+    "n_entries": None,
+    "dropped_a": None,
+    "dropped_b": None,
+}
+
+
+class Walker(Protocol):
+    """A walk with one of its kernels: its arrays in the order in which that takes them."""
+
+    def sample(self) -> None:
+        """Lower the bounds by some of the pairs."""
+
+    def fill(self, rows: slice, pairs: PairList, mark: bool) -> None:
+        """List the pairs of some rows that may be nearest."""
+
+    def keep(self, pairs: PairList, count: int) -> cp.ndarray:
+        """Return the listed pairs that may be nearest by the bounds that are known in the end."""
+
+    def close(self) -> None:
+        """Write the bounds back."""
+
+
+class _FewChannels(NamedTuple):
+    """A `Walker` of ``walk_channels``."""
+
+    work: ChannelWalk
     kernel: ChannelKernel
     steps: tuple[cp.ndarray, cp.ndarray]
     tops: tuple[cp.ndarray, cp.ndarray]
 
     @classmethod
-    def of(cls, work: ChannelWalk, kernel: ChannelKernel) -> _Laid:
+    def of(cls, work: ChannelWalk, kernel: ChannelKernel) -> _FewChannels:
         """Lay the lines and sides of a walk."""
         (a, b), (side, other) = work.axes, work.sides
+        steps = (
+            _lay(a.lower_steps(kernel, columns=False), kernel),
+            _lay(b.lower_steps(kernel, columns=True), kernel),
+        )
         tops = _lay(side.tops, kernel)
-        tops_b = tops if other is side else _lay(other.tops, kernel)
-        return cls(kernel, (a.laid(kernel, False), b.laid(kernel, True)), (tops, tops_b))
+        return cls(work, kernel, steps, (tops, tops if other is side else _lay(other.tops, kernel)))
 
-    def keep(self, work: ChannelWalk) -> None:
+    def sample(self) -> None:
+        """Lower the bounds by some of the pairs."""
+        blocks = -(-(self.work.cols.stop - self.work.cols.start) // (32 * self.kernel.diagonals))
+        every = max(1, min(SAMPLED, blocks // 8))
+        if every > 1:
+            self._launch(self.work.rows, every, NO_LIST)
+
+    def fill(self, rows: slice, pairs: PairList, mark: bool) -> None:
+        """List the pairs of some rows that may be nearest."""
+        self._launch(rows, 1, pairs.given(self.work, mark))
+
+    def keep(self, pairs: PairList, count: int) -> cp.ndarray:
+        """Return the listed pairs that may be nearest by the bounds that are known in the end."""
+        kernel = self.kernel
+        kept, n_kept = cp.empty((count, 2), np.int32), cp.zeros(1, np.int32)
+        load_kernel("profile/channels.cu", "keep_pairs")(
+            blocks_for(count, THREADS),
+            THREADS,
+            entries=pairs.entries,
+            count=count,
+            sums=pairs.sums,
+            capacity=len(pairs.entries),
+            n_channels=kernel.channels,
+            n_included=kernel.included,
+            diagonals=kernel.diagonals,
+            tops_a=self.tops[0],
+            tops_b=self.tops[1],
+            kept=kept,
+            n_kept=n_kept,
+        )
+        return kept[: read_number(n_kept)]
+
+    def close(self) -> None:
         """Write the bounds back."""
-        for side, tops in zip(work.sides, self.tops, strict=True):
+        for side, tops in zip(self.work.sides, self.tops, strict=True):
             side.tops[...] = _unlay(tops, self.kernel)
 
-
-def walk(work: ChannelWalk) -> None:
-    """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
-    first, *others = work.kernels
-    laid = _Laid.of(work, first)
-    blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
-    samples = SAMPLED if first.channels < MANY else SAMPLED_OF_MANY
-    each = [max(1, min(sampled, blocks // 8)) for sampled in samples]
-    for at, every in enumerate(each):
-        if every > max(each[at + 1 :], default=0):
-            _launch(work, laid, work.rows, every, None, None, None, False)
-    entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
-    sums = cp.empty((first.channels, work.capacity), np.float32)
-    waiting = [work.rows]
-    n_windows = work.rows.stop - work.rows.start + work.cols.stop - work.cols.start
-    if first.channels >= MANY and work.capacity < ROOMY * n_windows:
-        waiting = _cut(work.rows, (work.rows.stop - work.rows.start) // FIRST_ROWS)
-    while waiting:
-        rows = waiting.pop()
-        count.fill(0)
-        last = rows.stop - rows.start <= HEIGHT and not others
-        _launch(work, laid, rows, 1, entries, sums, count, last)
-        listed = read_number(count)
-        if listed > work.capacity and not last:
-            n_rows = rows.stop - rows.start
-            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
-                # float64 may tell more pairs apart
-                laid.keep(work)
-                laid = _Laid.of(work, others.pop(0))
-                waiting.append(rows)
-                continue
-            waiting += _cut(rows, n_rows // 2)
-            continue
-        if len(waiting) == 1 and listed:
-            # the others as far as they are likely to fit
-            fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
-            waiting = _cut(waiting[0], fitting)
-        kept = _keep(laid, entries, sums, min(listed, work.capacity))
-        step = AT_A_TIME // first.channels
-        for start in range(0, len(kept), step):
-            measure(work, kept[start : start + step])
-    laid.keep(work)
+    def _launch(self, rows: slice, every: int, pairs: dict[str, Any]) -> None:
+        """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
+        launch_walk(
+            self.work,
+            self.kernel,
+            rows,
+            (every, 0),
+            steps_a=self.steps[0],
+            steps_b=self.steps[1],
+            tops_a=self.tops[0],
+            tops_b=self.tops[1],
+            **pairs,
+        )
 
 
-def _cut(rows: slice, count: int) -> list[slice]:
-    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
-    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
-    if middle >= rows.stop:
-        return [rows]
-    return [slice(middle, rows.stop), slice(rows.start, middle)]
-
-
-def _keep(laid: _Laid, entries: cp.ndarray, sums: cp.ndarray, count: int) -> cp.ndarray:
-    """The listed pairs that may be nearest, by the bounds that are known in the end."""
-    if count == 0:
-        return entries[:0]
-    kept, n_kept = cp.empty((count, 2), np.int32), cp.zeros(1, np.int32)
-    kernel = laid.kernel
-    load_kernel("profile/channels.cu", "keep_pairs")(
-        blocks_for(count, THREADS),
-        THREADS,
-        entries=entries,
-        count=count,
-        sums=sums,
-        capacity=len(entries),
-        n_channels=kernel.channels,
-        n_included=kernel.included,
-        diagonals=kernel.diagonals,
-        tops_a=laid.tops[0],
-        tops_b=laid.tops[1],
-        kept=kept,
-        n_kept=n_kept,
-    )
-    return kept[: read_number(n_kept)]
-
-
-def _launch(
-    work: ChannelWalk,
-    laid: _Laid,
-    rows: slice,
-    every: int,
-    entries: cp.ndarray | None,
-    sums: cp.ndarray | None,
-    count: cp.ndarray | None,
-    mark: bool,
+def launch_walk(
+    work: ChannelWalk, kernel: ChannelKernel, rows: slice, share: tuple[int, int], **more: Any
 ) -> None:
-    """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
-    (a, b), (side, other), lists = work.axes, work.sides, entries is not None
-    kernel = load_kernel("profile/channels.cu", laid.kernel.name)
-    runs: dict[str, cp.ndarray] = {}
-    if laid.kernel.channels >= MANY:
-        largest_a = _largest_tops(laid.tops[0], laid.kernel)
-        same = laid.tops[1] is laid.tops[0]
-        runs = {
-            "largest_a": largest_a,
-            "largest_b": largest_a if same else _largest_tops(laid.tops[1], laid.kernel),
-        }
-    start = rows.start
+    """Walk some rows of a tile; of a `share` of (every, offset) one of so many blocks, from there on."""
+    (a, b), (every, offset) = work.axes, share
+    walk = load_kernel(kernel.file, kernel.name, kernel.shared)
+    width, start = 32 * kernel.diagonals, rows.start
     while start < rows.stop:
         # columns from the first of the first band on, see `block_of`
         opens = max(work.first_diagonal, work.cols.start - (min(rows.stop, start + HEIGHT) - 1))
         columns = work.cols.stop - start - opens
         if columns <= 0:
             return
-        groups = blocks_for(columns, 32 * laid.kernel.diagonals * every)
+        groups = blocks_for(columns, width * every)
         bands = min(blocks_for(rows.stop - start, HEIGHT), MOST_BLOCKS // groups)
         stop = min(rows.stop, start + bands * HEIGHT)
-        kernel(
+        walk(
             groups * bands,
-            32,
+            kernel.threads,
+            shared_mem=kernel.shared,
             points_a=a.searched,
             mean_a=a.centers,
-            steps_a=laid.steps[0],
             groups_a=a.groups,
             points_b=b.searched,
             mean_b=b.centers,
-            steps_b=laid.steps[1],
             groups_b=b.groups,
             n_windows_a=a.n_windows,
             n_windows_b=b.n_windows,
@@ -490,35 +511,69 @@ def _launch(
             col_stop=work.cols.stop,
             first_diagonal=work.first_diagonal,
             every=every,
+            offset=offset,
             height=HEIGHT,
             length=work.length,
             normalize=work.normalize,
-            tops_a=laid.tops[0],
-            tops_b=laid.tops[1],
-            **runs,
-            entries=entries,
-            sums=sums,
-            capacity=work.capacity if lists else 0,
-            n_entries=count,
-            dropped_a=side.dropped if mark else None,
-            dropped_b=other.dropped if mark else None,
+            **more,
         )
         start = stop
 
 
-def _largest_tops(tops: cp.ndarray, kernel: ChannelKernel) -> cp.ndarray:
-    """The largest bounds of each run of windows, see `walk_many_channels`."""
-    largest = cp.empty_like(tops)
-    load_kernel("profile/channels.cu", "largest_tops")(
-        blocks_for(tops.size, THREADS),
-        THREADS,
-        tops=tops,
-        pitch=tops.size // kernel.channels,
-        n_channels=kernel.channels,
-        rows=ROWS,
-        largest=largest,
-    )
-    return largest
+def _open(work: ChannelWalk, kernel: ChannelKernel) -> Walker:
+    """Make what walks with a kernel."""
+    if kernel.channels < MANY:
+        return _FewChannels.of(work, kernel)
+    from .many_channels import ManyChannels
+
+    return ManyChannels.of(work, kernel)
+
+
+def walk(work: ChannelWalk) -> None:
+    """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
+    first, *others = work.kernels
+    walker = _open(work, first)
+    walker.sample()
+    pairs = PairList.empty(work)
+    waiting = [work.rows]
+    n_windows = work.rows.stop - work.rows.start + work.cols.stop - work.cols.start
+    if first.channels >= MANY and work.capacity < ROOMY * n_windows:
+        waiting = cut(work.rows, (work.rows.stop - work.rows.start) // FIRST_ROWS)
+    while waiting:
+        rows = waiting.pop()
+        pairs.count.fill(0)
+        last = rows.stop - rows.start <= HEIGHT and not others
+        walker.fill(rows, pairs, last)
+        listed = read_number(pairs.count)
+        if listed > work.capacity and not last:
+            n_rows = rows.stop - rows.start
+            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
+                # float64 may tell more pairs apart
+                walker.close()
+                walker = _open(work, others.pop(0))
+                waiting.append(rows)
+                continue
+            waiting += cut(rows, n_rows // 2)
+            continue
+        if len(waiting) == 1 and listed:
+            # the others as far as they are likely to fit
+            fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
+            waiting = cut(waiting[0], fitting)
+        if not listed:
+            continue
+        kept = walker.keep(pairs, min(listed, work.capacity))
+        step = AT_A_TIME // first.channels
+        for start in range(0, len(kept), step):
+            measure(work, kept[start : start + step])
+    walker.close()
+
+
+def cut(rows: slice, count: int) -> list[slice]:
+    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
+    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
+    if middle >= rows.stop:
+        return [rows]
+    return [slice(middle, rows.stop), slice(rows.start, middle)]
 
 
 def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
