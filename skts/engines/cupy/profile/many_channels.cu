@@ -203,9 +203,9 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
 #pragma unroll 1
     for (int base = first; base < stop; base += ROWS) {
         // least distances
-        const ChannelStep<T>* const mine = steps_a + (long long)base * C;
+        const ChannelStep<T>* mine = steps_a + ((long long)base * C + warp);
 #pragma unroll 1
-        for (int c = warp; c < C; c += W) {
+        for (int c = warp; c < C; c += W, mine += W) {
             const ChannelStep<T>* others[K];
 #pragma unroll
             for (int k = 0; k < K; ++k) others[k] = steps_b + (columns[k] + c * (unsigned)pitch_b);
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
                 held[(r + K - 1) % K] = load_step(others[(r + K - 1) % K] + (r + K - 1) / K);
-                const ChannelStep<T> step = load_step(mine + (r * C + c));
+                const ChannelStep<T> step = load_step(mine + r * C);
 #pragma unroll
                 for (int k = 0; k < K; ++k) {
                     const ChannelStep<T>& other = held[(r + k) % K];

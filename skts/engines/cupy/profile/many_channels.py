@@ -96,23 +96,21 @@ class ManyChannels:
 
     def sample(self) -> None:
         """Lower the bounds by some of the pairs."""
-        width = 32 * self.kernel.diagonals
-        blocks = blocks_for(self.work.cols.stop - self.work.cols.start, width)
-        every = FIRST_SAMPLE
-        while every > blocks:
-            every //= 2
-        share = Share(every, 0)
+        share = Share(_power_below(min(FIRST_SAMPLE, self._blocks)), 0)
         while share.every > LAST_SAMPLE:
             self._take(self.work.rows, share, NO_LIST)
             # as many again
-            share = Share(every, every // 2) if share.offset == 0 else Share(every // 2, every // 4)
-            every = share.every
+            every = share.every if share.offset == 0 else share.every // 2
+            share = Share(every, every // 2)
 
     def fill(self, rows: slice, pairs: PairList, mark: bool) -> None:
         """List the pairs of some rows that may be nearest."""
         given = pairs.given(self.work, mark)
-        for share in (Share(8, 0), Share(8, 4), Share(4, 2), Share(2, 1)):
-            self._take(rows, share, given)
+        every = _power_below(min(LAST_SAMPLE, self._blocks))
+        self._take(rows, Share(every, 0), given)
+        while every > 1:
+            self._take(rows, Share(every, every // 2), given)
+            every //= 2
 
     def keep(self, pairs: PairList, count: int) -> cp.ndarray:
         """Return the listed pairs that may be nearest by the bounds that are known in the end."""
@@ -204,6 +202,12 @@ class ManyChannels:
         )
 
     @property
+    def _blocks(self) -> int:
+        """Blocks of a band."""
+        n_columns = self.work.cols.stop - self.work.cols.start
+        return blocks_for(n_columns, 32 * self.kernel.diagonals)
+
+    @property
     def _same(self) -> bool:
         """Whether rows and columns share their bounds."""
         return self.tops[1] is self.tops[0]
@@ -233,6 +237,11 @@ def _blocks(work: ChannelWalk, kernel: ChannelKernel) -> int:
     width = 32 * kernel.diagonals
     bands = blocks_for(work.rows.stop - work.rows.start, HEIGHT)
     return bands * blocks_for(work.cols.stop - work.cols.start + HEIGHT, width)
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is not above a number."""
+    return 1 << (number.bit_length() - 1)
 
 
 def _fold(work: ChannelWalk) -> float:
