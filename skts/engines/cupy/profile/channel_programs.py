@@ -28,7 +28,7 @@ HEIGHT = 1024
 
 
 class ChannelKernel(NamedTuple):
-    """An instance of ``walk_channels`` of ``channels.cu``, or ``walk_many_channels`` of ``many_channels.cu``.
+    """An instance of ``walk_channels``, or of ``walk_many_channels``, each of its own file.
 
     Attributes
     ----------

@@ -480,7 +480,7 @@ class _FewChannels(NamedTuple):
 def launch_walk(
     work: ChannelWalk, kernel: ChannelKernel, rows: slice, share: tuple[int, int], **more: Any
 ) -> None:
-    """Walk some rows of a tile; of a `share` of (every, offset) one of so many blocks, from there on."""
+    """Walk some rows of a tile: one of `every` blocks from an offset on, which are the `share`."""
     (a, b), (every, offset) = work.axes, share
     walk = load_kernel(kernel.file, kernel.name, kernel.shared)
     width, start = 32 * kernel.diagonals, rows.start

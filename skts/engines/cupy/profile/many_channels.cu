@@ -393,7 +393,8 @@ __device__ __forceinline__ void sums_over_lanes(float (&values)[Q], int lane) {
 }
 
 // Lower `tops` to upper bounds of the sums of the pairs of listed runs, and list those whose lower ones do not exceed them, if
-// there is a list; those that find no room on it are marked, where `dropped` is given. One warp, one listed item: lanes have some of the channels each.
+// there is a list; those that find no room on it are marked, where `dropped` is given. One warp, one listed item: lanes have some of the channels
+// each. It is one function: rows are settled from the covariances that lanes hold.
 template <int C, int M, int K, bool WORST, typename T>
 __global__ void __launch_bounds__(128) settle_runs(
     const ListedRuns* __restrict__ runs, int count, const T* __restrict__ covariances,

@@ -75,7 +75,7 @@ class ManyChannels:
         """Lay the lines and sides of a walk."""
         (a, b), (side, other) = work.axes, work.sides
         rows, columns = a.lower_steps(kernel, columns=False), b.lower_steps(kernel, columns=True)
-        n_channels, pitch, _ = columns.shape
+        n_channels = len(columns)
         # every so many windows follow each other
         planes = columns.reshape(n_channels, -1, kernel.diagonals, 4).transpose(0, 2, 1, 3)
         steps = cp.ascontiguousarray(rows.transpose(1, 0, 2)), cp.ascontiguousarray(planes)
