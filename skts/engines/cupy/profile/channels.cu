@@ -191,33 +191,57 @@ extern "C" __global__ void keep_pairs(
     if (keep) kept[atomicAdd(n_kept, 1)] = pair;
 }
 
-// Certified distances of listed pairs in each channel. One thread, one channel of a pair.
-extern "C" __global__ void channel_distances(
-    const int2* __restrict__ entries, int count, int n_channels, const double* __restrict__ points_a,
+// Certified distances of listed pairs in each channel. One thread, one pair in the channel of its block; lanes of a warp fetch the points of
+// their pairs together, some of each pair at a time.
+extern "C" __global__ void __launch_bounds__(128) channel_distances(
+    const int2* __restrict__ entries, int count, const double* __restrict__ points_a,
     const double* __restrict__ mean_a, const double* __restrict__ inverse_a,
     const unsigned char* __restrict__ kinds_a, const double* __restrict__ points_b,
     const double* __restrict__ mean_b, const double* __restrict__ inverse_b,
     const unsigned char* __restrict__ kinds_b, int n_windows_a, int n_windows_b, int length, int normalize,
     double* __restrict__ distances
 ) {
-    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= (long long)count * n_channels) return;
-    const int c = (int)(thread / count), entry = (int)(thread % count);
-    const int2 pair = entries[entry];
+    constexpr int POINTS = 16;
+    __shared__ double points[2][4][32][POINTS + 1];
+    const int c = blockIdx.y, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const int entry = blockIdx.x * 128 + threadIdx.x;
+    if (entry - lane >= count) return;
+    const int2 pair = entries[min(entry, count - 1)];
     const long long a = (long long)c * n_windows_a, b = (long long)c * n_windows_b;
-    const unsigned char kind = kinds_a[a + pair.x], other = kinds_b[b + pair.y];
-    double distance;
-    if (kind == MISSING_KIND || other == MISSING_KIND) {
-        distance = Arithmetic<double>::infinity();
-    } else if (kind == CONSTANT_KIND || other == CONSTANT_KIND) {
-        distance = kind == other ? 0.0 : __dsqrt_rn((double)length);
-    } else {
-        const Line own{points_a + a + (long long)c * (length - 1), mean_a + a, inverse_a + a};
-        const Line theirs{points_b + b + (long long)c * (length - 1), mean_b + b, inverse_b + b};
-        distance = certified_distance(Window(own, pair.x, normalize), Window(theirs, pair.y, normalize), length);
-        if (isnan(distance)) distance = Arithmetic<double>::infinity();
+    const Line own{points_a + a + (long long)c * (length - 1), mean_a + a, inverse_a + a};
+    const Line theirs{points_b + b + (long long)c * (length - 1), mean_b + b, inverse_b + b};
+    const Window window(own, pair.x, normalize), other(theirs, pair.y, normalize);
+    double total = 0;
+    for (int from = 0; from < length; from += POINTS) {
+        const int t = from + lane % POINTS;
+        __syncwarp();
+#pragma unroll 4
+        for (int p = lane / POINTS; p < 32; p += 32 / POINTS) {
+            const int x = __shfl_sync(ALL, pair.x, p), y = __shfl_sync(ALL, pair.y, p);
+            if (t >= length) continue;
+            points[0][warp][p][lane % POINTS] = own.points[x + t];
+            points[1][warp][p][lane % POINTS] = theirs.points[y + t];
+        }
+        __syncwarp();
+        const int n_points = min(POINTS, length - from);
+        for (int n = 0; n < n_points; ++n) {
+            const double mine = __dsub_rn(points[0][warp][lane][n], window.first);
+            const double yours = __dsub_rn(points[1][warp][lane][n], other.first);
+            total = Arithmetic<double>::add_square(
+                certified_point(mine, window.mean, window.inverse), certified_point(yours, other.mean, other.inverse), total
+            );
+        }
     }
-    distances[thread] = distance;
+    if (entry >= count) return;
+    double distance = __dsqrt_rn(total);
+    const unsigned char kind = kinds_a[a + pair.x], its_kind = kinds_b[b + pair.y];
+    if (kind == MISSING_KIND || its_kind == MISSING_KIND || isnan(distance)) {
+        distance = Arithmetic<double>::infinity();
+    }
+    if (kind != MISSING_KIND && its_kind != MISSING_KIND && (kind == CONSTANT_KIND || its_kind == CONSTANT_KIND)) {
+        distance = kind == its_kind ? 0.0 : __dsqrt_rn((double)length);
+    }
+    distances[(long long)c * count + entry] = distance;
 }
 
 // Mean distances of listed pairs by so many channels, and the least of both windows, if they look for neighbours. Distances of a pair are put in

@@ -367,7 +367,7 @@ class PairList(NamedTuple):
         return cls(cp.empty((work.capacity, 2), np.int32), sums, cp.zeros(1, np.int32))
 
     def given(self, work: ChannelWalk, mark: bool) -> dict[str, Any]:
-        """What kernels are told of the list; with `mark` pairs without room are marked."""
+        """Arguments of kernels that fill the list; with `mark` pairs without room are marked."""
         side, other = work.sides
         return {
             "entries": self.entries,
@@ -586,11 +586,10 @@ def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     entries = cp.ascontiguousarray(entries)
     distances, means = cp.empty((2, n_channels, count))
     load_kernel("profile/channels.cu", "channel_distances")(
-        blocks_for(count * n_channels, THREADS),
+        (blocks_for(count, THREADS), n_channels),
         THREADS,
         entries=entries,
         count=count,
-        n_channels=n_channels,
         points_a=a.points,
         mean_a=a.mean,
         inverse_a=a.inverse,
