@@ -13,8 +13,10 @@
 
 // Rows of a run, and of the two that a block goes through at once.
 constexpr int RUN = 4, ROWS = 8;
-// Channels of which two lanes share the order.
-constexpr int MOST_OF_LANE = 64;
+// Channels that a lane puts in order: more are shared by two or four lanes.
+constexpr int MOST_OF_LANE = 32;
+// Squares beyond this are those of windows that are not finite.
+constexpr float FAR = MOST_NEEDED * MOST_NEEDED;
 // What a distance loses when it is rounded to half precision, and the least such number, halved.
 constexpr float HALF_UNIT = 0x1p-11f, HALF_LEAST = 0x1p-25f;
 
@@ -128,6 +130,17 @@ __device__ __forceinline__ void order_bitonic(V (&values)[N]) {
             if ((i & step) == 0) order_two<0>(values, i, i + step);
 }
 
+// Values of this lane and of another, in order: the least of each stay with the one of them that takes the least. With TURNED those of the
+// other lane are counted from the last on.
+template <bool TURNED, int N>
+__device__ __forceinline__ void exchange(Halves (&values)[N], int across, bool least) {
+    Halves others[N];
+#pragma unroll
+    for (int n = 0; n < N; ++n) others[n].bits = __shfl_xor_sync(ALL, values[TURNED ? N - 1 - n : n].bits, across);
+#pragma unroll
+    for (int n = 0; n < N; ++n) values[n] = least ? smaller_of(values[n], others[n]) : larger_of(values[n], others[n]);
+}
+
 // One block, W warps, of some diagonals of a band, see `block_of`. Dynamic shared memory holds a covariance, and two distances, of each channel
 // and diagonal. The walk is one function: its parts share what lies there.
 template <int C, int M, int K, int W, int B, bool WORST, typename T>
@@ -142,7 +155,9 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
 ) {
     constexpr int WIDTH = 32 * K;
     // lanes that share the order of a diagonal, how many of its channels each has, and the diagonals of a warp at once
-    constexpr int SHARED = C - M > MOST_OF_LANE ? 2 : 1, PART = SHARED == 2 ? MOST_OF_LANE : C - M, AT_ONCE = 32 / SHARED;
+    constexpr int SHARED = power_above((C - M + MOST_OF_LANE - 1) / MOST_OF_LANE);
+    constexpr int PART = SHARED > 1 ? MOST_OF_LANE : C > M ? C - M : 1;
+    constexpr int AT_ONCE = 32 / SHARED;
     constexpr int TASKS = WIDTH / AT_ONCE;
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ unsigned near_runs[2][TASKS];
@@ -214,7 +229,7 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
             ChannelStep<T> held[K];
 #pragma unroll
             for (int k = 0; k + 1 < K; ++k) held[k] = load_step(others[k]);
-            T least[ROWS / RUN][K];
+            T least[ROWS / RUN][K], most[ROWS / RUN][K];
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
                 held[(r + K - 1) % K] = load_step(others[(r + K - 1) % K] + (r + K - 1) / K);
@@ -225,17 +240,24 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
                     cov.at[k] = fma(step.p, other.p, fma(step.r, other.r, cov.at[k]));
                     const T square = square_of(cov.at[k], step, other);
                     least[r / RUN][k] = r % RUN == 0 ? square : min(least[r / RUN][k], square);
+                    if (WORST) most[r / RUN][k] = r % RUN == 0 ? square : max(most[r / RUN][k], square);
                 }
             }
             *place = cov;
+            if constexpr (WORST) {
+                // a pair that a channel has no distance of may have the sum without it: the farthest of the other channels
+#pragma unroll
+                for (int k = 0; k < ROWS / RUN * K; ++k)
+                    if (c >= M && most[k / K][k % K] > FAR && !(least[k / K][k % K] > FAR)) least[k / K][k % K] = 0;
+            }
             Lane<unsigned, K> words;
 #pragma unroll
             for (int k = 0; k < K; ++k)
                 words.at[k] = halves_of(
                     folded<M, WORST>((float)least[0][k], c, fold), folded<M, WORST>((float)least[1][k], c, fold)
                 ).bits;
-            // lanes that read the second part at the same time as others the first find it in other banks
-            const int to = SHARED == 2 && c >= M + PART ? lane * K ^ AT_ONCE : lane * K;
+            // lanes that read other parts at the same time find them in other banks
+            const int to = lane * K ^ (c < M ? 0 : (c - M) / PART * AT_ONCE);
             *(Lane<unsigned, K>*)(staged + c * WIDTH + to) = words;
         }
 #pragma unroll
@@ -246,22 +268,19 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
 #pragma unroll 1
         for (int task = warp; task < TASKS; task += W) {
             const int part = lane / AT_ONCE, d = task * AT_ONCE + lane % AT_ONCE, begin = M + part * PART;
-            const unsigned* const words = staged + (part == 1 ? d ^ AT_ONCE : d);
+            const unsigned* const words = staged + (d ^ part * AT_ONCE);
             Halves values[PART];
 #pragma unroll
             for (int n = 0; n < PART; ++n)
-                values[n].bits = SHARED == 1 || begin + n < C ? words[(begin + n) * WIDTH] : 0x7c007c00;
+                values[n].bits = begin + n < C ? words[(begin + n) * WIDTH] : 0x7c007c00;
             order_channels<0, 0, power_above(PART)>(values);
-            if constexpr (SHARED == 2) {
-                // the first lane gets the lesser ones
+            // of parts that are in order, the first gets the least
 #pragma unroll
-                for (int n = 0; n < PART / 2; ++n) {
-                    const Halves low = values[n], high = values[PART - 1 - n];
-                    const Halves across{__shfl_xor_sync(ALL, high.bits, AT_ONCE)};
-                    const Halves back{__shfl_xor_sync(ALL, low.bits, AT_ONCE)};
-                    values[n] = part == 0 ? smaller_of(low, across) : larger_of(low, across);
-                    values[PART - 1 - n] = part == 0 ? smaller_of(high, back) : larger_of(high, back);
-                }
+            for (int width = 2; width <= SHARED; width *= 2) {
+                exchange<true>(values, (width - 1) * AT_ONCE, (part & width / 2) == 0);
+#pragma unroll
+                for (int step = width / 4; step > 0; step /= 2)
+                    exchange<false>(values, step * AT_ONCE, (part & step) == 0);
                 order_bitonic(values);
             }
             // sums of those that count in any case
@@ -285,21 +304,24 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
             for (int n = 0; n < PART; ++n) {
                 first_sum += WORST ? -first_of(values[n]) : first_of(values[n]);
                 second_sum += WORST ? -second_of(values[n]) : second_of(values[n]);
-                if (SHARED == 2 && begin + n >= C) continue;
+                if (begin + n >= C) continue;
                 if (!WORST || first_sum >= 0) first_slack = fmaxf(first_slack, needed(0, begin + n) - first_sum);
                 if (!WORST || second_sum >= 0) second_slack = fmaxf(second_slack, needed(RUN, begin + n) - second_sum);
             }
-            if (SHARED == 2) {
-                const float before = __shfl_xor_sync(ALL, first_sum, AT_ONCE);
-                const float earlier = __shfl_xor_sync(ALL, second_sum, AT_ONCE);
-                if (part == 1) one += before, two += earlier;
+#pragma unroll
+            for (int earlier = 1; earlier < SHARED; ++earlier) {
+                const float before = __shfl_up_sync(ALL, first_sum, earlier * AT_ONCE);
+                const float its = __shfl_up_sync(ALL, second_sum, earlier * AT_ONCE);
+                if (part >= earlier) one += before, two += its;
             }
             near |= one <= first_slack, then |= two <= second_slack;
             if (WORST) near = near && one >= 0, then = then && two >= 0;
             const bool within = j + ROWS > col && j < col_stop;
             unsigned ones = __ballot_sync(ALL, near && within);
             unsigned twos = __ballot_sync(ALL, then && within && base + RUN < stop);
-            if (SHARED == 2) ones = (ones | ones >> AT_ONCE) & 0xffff, twos = (twos | twos >> AT_ONCE) & 0xffff;
+#pragma unroll
+            for (int step = 16; step >= AT_ONCE && SHARED > 1; step /= 2) ones |= ones >> step, twos |= twos >> step;
+            if (SHARED > 1) ones &= (1u << AT_ONCE % 32) - 1, twos &= (1u << AT_ONCE % 32) - 1;
             if (lane == 0) {
                 near_runs[0][task] = ones, near_runs[1][task] = twos;
                 places[task] = (ones | twos) == 0 ? 0 : atomicAdd(n_runs, __popc(ones | twos));
