@@ -90,6 +90,15 @@ def test_many_channels(rng, fast_engine, walk, n_channels, worst):
         assert "joins series of at most 128 channels" in missing
 
 
+def test_farthest_channels_where_each_window_lacks_others(rng, fast_engine, walk):
+    """Rows that are bounded together have distances in different channels."""
+    x = rng.normal(size=(17, 60))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    line = [ConcatenatedSeries.of([one]) for one in x]
+    rule = ChannelRule((1, 4, 8), worst=True)
+    check(ChannelJoin.of(line, None, 3, rule, exclusion=2), fast_engine)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_two_lines(rng, engine, way, normalize):
     a, b = (make_channels(("walk", "gaps", "repeats"), n, rng) for n in (35, 50))
