@@ -177,13 +177,17 @@ def test_several_tiles(rng, fast_engine, walk):
 @pytest.mark.gpu
 @pytest.mark.parametrize("room", [50, 600, 5_000])
 @pytest.mark.parametrize("kind", ["walk", "flat stretches"])
-def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
+@pytest.mark.parametrize("n_channels", [3, 17])
+def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
     """A list may hold the pairs of some bands alone, or not even those of one in float32."""
-    line = make_channels([kind] * 17, 400, rng)
-    work = ChannelJoin.of(line, None, 20, ChannelRule((1, 9, 17)), exclusion=5)
+    line = make_channels([kind] * n_channels, 400, rng)
+    rule = ChannelRule(tuple(sorted({1, n_channels // 2, n_channels})))
+    work = ChannelJoin.of(line, None, 20, rule, exclusion=5)
     expected = run(work, engine="cupy")
-    monkeypatch.setattr("skts.engines.cupy.profile.channels.HEIGHT", 64)
+    for module in ("channels", "many_channels"):
+        monkeypatch.setattr(f"skts.engines.cupy.profile.{module}.HEIGHT", 64)
     monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
+    monkeypatch.setattr("skts.engines.cupy.profile.many_channels.MOST_LISTS", 3)
     monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
     found = run(work, engine="cupy")
     assert_array_equal(found.distances, expected.distances)

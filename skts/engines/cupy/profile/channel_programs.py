@@ -97,7 +97,7 @@ class ChannelKernel(NamedTuple):
     @property
     def settle(self) -> str:
         """Name in C++ of the kernel that settles what a walk of many channels lists."""
-        shape = f"{self.channels}, {self.included}, {self.diagonals}"
+        shape = f"{self.channels}, {self.included}"
         return f"settle_runs<{shape}, {str(self.worst).lower()}, {self.dtype}>"
 
 

@@ -62,7 +62,7 @@ class ChannelTiles:
         lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
         lists += run_bytes(n_channels) * runs_room(n_channels, rows + cols)
         lists += 8 * n_channels * BLOCKS_AT_ONCE if n_channels >= MANY else 0
-        measured = 2**23 * (16 + 8)
+        measured = 2**24 * (16 + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
@@ -186,8 +186,8 @@ class ChannelTiles:
 
 
 def _pair_bytes(n_channels: int) -> int:
-    """Bytes of a listed pair: itself, its sums, and once more if it is kept."""
-    return 16 + 4 * n_channels
+    """Bytes of a listed pair: itself, its sums, and once more what is kept of it."""
+    return 16 + 4 * n_channels if n_channels < MANY else 2 * (8 + 4 * n_channels)
 
 
 def run_bytes(n_channels: int) -> int:

@@ -244,37 +244,40 @@ extern "C" __global__ void __launch_bounds__(128) channel_distances(
     distances[(long long)c * count + entry] = distance;
 }
 
-// Mean distances of listed pairs by so many channels, and the least of both windows, if they look for neighbours. Distances of a pair are put in
-// order where they are. One thread, one pair.
-extern "C" __global__ void settle_channels(
+// Mean distances of listed pairs by so many channels, and the least of both windows, if they look for neighbours. One thread, one pair, whose distances
+// are put in order in its column of shared memory.
+extern "C" __global__ void __launch_bounds__(32) settle_channels(
     const int2* __restrict__ entries, int count, int n_channels, int n_included, int worst,
-    double* __restrict__ distances, int looks_a, int looks_b, int n_windows_a, int n_windows_b,
+    const double* __restrict__ distances, int looks_a, int looks_b, int n_windows_a, int n_windows_b,
     double* __restrict__ means, double* least_a, double* least_b
 ) {
-    const int entry = blockIdx.x * blockDim.x + threadIdx.x;
+    extern __shared__ double ordered[];
+    const int entry = blockIdx.x * 32 + threadIdx.x;
     if (entry >= count) return;
     const int2 pair = entries[entry];
-    double* const mine = distances + entry;
+    double* const mine = ordered + threadIdx.x;
     const double infinity = Arithmetic<double>::infinity();
-    for (int c = n_included + 1; c < n_channels; ++c) {
-        const double value = mine[(long long)c * count];
+    for (int c = 0; c < n_channels; ++c) {
+        const double value = distances[(long long)c * count + entry];
         int place = c;
         for (; place > n_included; --place) {
-            const double other = mine[(long long)(place - 1) * count];
+            const double other = mine[(place - 1) * 32];
             const bool before = worst ? value < infinity && (value > other || other == infinity) : value < other;
             if (!before) break;
-            mine[(long long)place * count] = other;
+            mine[place * 32] = other;
         }
-        mine[(long long)place * count] = value;
+        mine[place * 32] = value;
     }
     double total = 0;
     for (int c = 0; c < n_channels; ++c) {
-        total = __dadd_rn(total, mine[(long long)c * count]);
+        total = __dadd_rn(total, mine[c * 32]);
         const double mean = __ddiv_rn(total, (double)(c + 1));
         means[(long long)c * count + entry] = mean;
         if (!(mean < infinity)) continue;
-        if (looks_a) lower(least_a + (long long)c * n_windows_a + pair.x, mean);
-        if (looks_b) lower(least_b + (long long)c * n_windows_b + pair.y, mean);
+        double* const least = least_a + (long long)c * n_windows_a + pair.x;
+        double* const its_least = least_b + (long long)c * n_windows_b + pair.y;
+        if (looks_a && mean < __ldcg(least)) lower(least, mean);
+        if (looks_b && mean < __ldcg(its_least)) lower(its_least, mean);
     }
 }
 

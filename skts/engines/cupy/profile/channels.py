@@ -6,7 +6,7 @@ where they are not, or where a list was full.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -44,15 +44,12 @@ FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
 #: Kinds of windows.
 CONSTANT_KIND, MISSING_KIND = 1, 2
 #: Distances that are measured at a time; threads of a block that measures.
-AT_A_TIME, THREADS = 2**23, 128
+AT_A_TIME, THREADS = 2**24, 128
 #: Most blocks of a launch.
 MOST_BLOCKS = 2**31 - 1
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
 #: neighbours were known, on random walks, and half as many as after one of eight.
 SAMPLED = 4
-#: Where a list of pairs of many channels has room for fewer pairs a window, the first rows, so many
-#: times fewer, tell how many rows fit; random walks of 8 to 128 channels list 17 to 50.
-ROOMY, FIRST_ROWS = 64, 4
 #: Parts of a tile that have a list of their own, at most, before float64 walks, thrice as long.
 MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
@@ -343,79 +340,15 @@ class ChannelWalk(NamedTuple):
     room: int
 
 
-class PairList(NamedTuple):
-    """A list of pairs that may be nearest, with lower bounds of their sums.
+class _Laid(NamedTuple):
+    """Arrays of rows and of columns in the order in which a kernel takes them."""
 
-    Attributes
-    ----------
-    entries : cupy.ndarray of shape (capacity, 2), int32
-        Rows and columns.
-    sums : cupy.ndarray of capacity times n_channels, float32
-        In the order of the kernel that lists them.
-    count : cupy.ndarray of shape (1,), int32
-        How many pairs there are, also those that found no room.
-    """
-
-    entries: cp.ndarray
-    sums: cp.ndarray
-    count: cp.ndarray
-
-    @classmethod
-    def empty(cls, work: ChannelWalk) -> PairList:
-        """Make a list."""
-        sums = cp.empty(work.kernels[0].channels * work.capacity, np.float32)
-        return cls(cp.empty((work.capacity, 2), np.int32), sums, cp.zeros(1, np.int32))
-
-    def given(self, work: ChannelWalk, mark: bool) -> dict[str, Any]:
-        """Arguments of kernels that fill the list; with `mark` pairs without room are marked."""
-        side, other = work.sides
-        return {
-            "entries": self.entries,
-            "sums": self.sums,
-            "capacity": len(self.entries),
-            "n_entries": self.count,
-            "dropped_a": side.dropped if mark else None,
-            "dropped_b": other.dropped if mark else None,
-        }
-
-
-#: What kernels are told where there is no list.
-NO_LIST: dict[str, Any] = {
-    "entries": None,
-    "sums": None,
-    "capacity": 0,
-    "n_entries": None,
-    "dropped_a": None,
-    "dropped_b": None,
-}
-
-
-class Walker(Protocol):
-    """A walk with one of its kernels: its arrays in the order in which that takes them."""
-
-    def sample(self) -> None:
-        """Lower the bounds by some of the pairs."""
-
-    def fill(self, rows: slice, pairs: PairList, mark: bool) -> None:
-        """List the pairs of some rows that may be nearest."""
-
-    def keep(self, pairs: PairList, count: int) -> cp.ndarray:
-        """Return the listed pairs that may be nearest by the bounds that are known in the end."""
-
-    def close(self) -> None:
-        """Write the bounds back."""
-
-
-class _FewChannels(NamedTuple):
-    """A `Walker` of ``walk_channels``."""
-
-    work: ChannelWalk
     kernel: ChannelKernel
     steps: tuple[cp.ndarray, cp.ndarray]
     tops: tuple[cp.ndarray, cp.ndarray]
 
     @classmethod
-    def of(cls, work: ChannelWalk, kernel: ChannelKernel) -> _FewChannels:
+    def of(cls, work: ChannelWalk, kernel: ChannelKernel) -> _Laid:
         """Lay the lines and sides of a walk."""
         (a, b), (side, other) = work.axes, work.sides
         steps = (
@@ -423,58 +356,117 @@ class _FewChannels(NamedTuple):
             _lay(b.lower_steps(kernel, columns=True), kernel),
         )
         tops = _lay(side.tops, kernel)
-        return cls(work, kernel, steps, (tops, tops if other is side else _lay(other.tops, kernel)))
+        return cls(kernel, steps, (tops, tops if other is side else _lay(other.tops, kernel)))
 
-    def sample(self) -> None:
-        """Lower the bounds by some of the pairs."""
-        blocks = -(-(self.work.cols.stop - self.work.cols.start) // (32 * self.kernel.diagonals))
-        every = max(1, min(SAMPLED, blocks // 8))
-        if every > 1:
-            self._launch(self.work.rows, every, NO_LIST)
-
-    def fill(self, rows: slice, pairs: PairList, mark: bool) -> None:
-        """List the pairs of some rows that may be nearest."""
-        self._launch(rows, 1, pairs.given(self.work, mark))
-
-    def keep(self, pairs: PairList, count: int) -> cp.ndarray:
-        """Return the listed pairs that may be nearest by the bounds that are known in the end."""
-        kernel = self.kernel
-        kept, n_kept = cp.empty((count, 2), np.int32), cp.zeros(1, np.int32)
-        load_kernel("profile/channels.cu", "keep_pairs")(
-            blocks_for(count, THREADS),
-            THREADS,
-            entries=pairs.entries,
-            count=count,
-            sums=pairs.sums,
-            capacity=len(pairs.entries),
-            n_channels=kernel.channels,
-            n_included=kernel.included,
-            diagonals=kernel.diagonals,
-            tops_a=self.tops[0],
-            tops_b=self.tops[1],
-            kept=kept,
-            n_kept=n_kept,
-        )
-        return kept[: read_number(n_kept)]
-
-    def close(self) -> None:
+    def keep(self, work: ChannelWalk) -> None:
         """Write the bounds back."""
-        for side, tops in zip(self.work.sides, self.tops, strict=True):
+        for side, tops in zip(work.sides, self.tops, strict=True):
             side.tops[...] = _unlay(tops, self.kernel)
 
-    def _launch(self, rows: slice, every: int, pairs: dict[str, Any]) -> None:
-        """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
-        launch_walk(
-            self.work,
-            self.kernel,
-            rows,
-            (every, 0),
-            steps_a=self.steps[0],
-            steps_b=self.steps[1],
-            tops_a=self.tops[0],
-            tops_b=self.tops[1],
-            **pairs,
-        )
+
+def walk(work: ChannelWalk) -> None:
+    """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
+    first, *others = work.kernels
+    if first.channels >= MANY:
+        from .many_channels import walk_many
+
+        walk_many(work)
+        return
+    laid = _Laid.of(work, first)
+    blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
+    every = max(1, min(SAMPLED, blocks // 8))
+    if every > 1:
+        _launch(work, laid, work.rows, every, None, None, None, False)
+    entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
+    sums = cp.empty((first.channels, work.capacity), np.float32)
+    waiting = [work.rows]
+    while waiting:
+        rows = waiting.pop()
+        count.fill(0)
+        last = rows.stop - rows.start <= HEIGHT and not others
+        _launch(work, laid, rows, 1, entries, sums, count, last)
+        listed = read_number(count)
+        if listed > work.capacity and not last:
+            n_rows = rows.stop - rows.start
+            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
+                # float64 may tell more pairs apart
+                laid.keep(work)
+                laid = _Laid.of(work, others.pop(0))
+                waiting.append(rows)
+                continue
+            waiting += cut(rows, n_rows // 2)
+            continue
+        if len(waiting) == 1 and listed:
+            # the others as far as they are likely to fit
+            fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
+            waiting = cut(waiting[0], fitting)
+        kept = _keep(laid, entries, sums, min(listed, work.capacity))
+        step = AT_A_TIME // first.channels
+        for start in range(0, len(kept), step):
+            measure(work, kept[start : start + step])
+    laid.keep(work)
+
+
+def _keep(laid: _Laid, entries: cp.ndarray, sums: cp.ndarray, count: int) -> cp.ndarray:
+    """The listed pairs that may be nearest, by the bounds that are known in the end."""
+    if count == 0:
+        return entries[:0]
+    kept, n_kept = cp.empty((count, 2), np.int32), cp.zeros(1, np.int32)
+    kernel = laid.kernel
+    load_kernel("profile/channels.cu", "keep_pairs")(
+        blocks_for(count, THREADS),
+        THREADS,
+        entries=entries,
+        count=count,
+        sums=sums,
+        capacity=len(entries),
+        n_channels=kernel.channels,
+        n_included=kernel.included,
+        diagonals=kernel.diagonals,
+        tops_a=laid.tops[0],
+        tops_b=laid.tops[1],
+        kept=kept,
+        n_kept=n_kept,
+    )
+    return kept[: read_number(n_kept)]
+
+
+def _launch(
+    work: ChannelWalk,
+    laid: _Laid,
+    rows: slice,
+    every: int,
+    entries: cp.ndarray | None,
+    sums: cp.ndarray | None,
+    count: cp.ndarray | None,
+    mark: bool,
+) -> None:
+    """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
+    side, other = work.sides
+    launch_walk(
+        work,
+        laid.kernel,
+        rows,
+        (every, 0),
+        steps_a=laid.steps[0],
+        steps_b=laid.steps[1],
+        tops_a=laid.tops[0],
+        tops_b=laid.tops[1],
+        entries=entries,
+        sums=sums,
+        capacity=0 if entries is None else work.capacity,
+        n_entries=count,
+        dropped_a=side.dropped if mark else None,
+        dropped_b=other.dropped if mark else None,
+    )
+
+
+def cut(rows: slice, count: int) -> list[slice]:
+    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
+    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
+    if middle >= rows.stop:
+        return [rows]
+    return [slice(middle, rows.stop), slice(rows.start, middle)]
 
 
 def launch_walk(
@@ -520,62 +512,6 @@ def launch_walk(
         start = stop
 
 
-def _open(work: ChannelWalk, kernel: ChannelKernel) -> Walker:
-    """Make what walks with a kernel."""
-    if kernel.channels < MANY:
-        return _FewChannels.of(work, kernel)
-    from .many_channels import ManyChannels
-
-    return ManyChannels.of(work, kernel)
-
-
-def walk(work: ChannelWalk) -> None:
-    """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
-    first, *others = work.kernels
-    walker = _open(work, first)
-    walker.sample()
-    pairs = PairList.empty(work)
-    waiting = [work.rows]
-    n_windows = work.rows.stop - work.rows.start + work.cols.stop - work.cols.start
-    if first.channels >= MANY and work.capacity < ROOMY * n_windows:
-        waiting = cut(work.rows, (work.rows.stop - work.rows.start) // FIRST_ROWS)
-    while waiting:
-        rows = waiting.pop()
-        pairs.count.fill(0)
-        last = rows.stop - rows.start <= HEIGHT and not others
-        walker.fill(rows, pairs, last)
-        listed = read_number(pairs.count)
-        if listed > work.capacity and not last:
-            n_rows = rows.stop - rows.start
-            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
-                # float64 may tell more pairs apart
-                walker.close()
-                walker = _open(work, others.pop(0))
-                waiting.append(rows)
-                continue
-            waiting += cut(rows, n_rows // 2)
-            continue
-        if len(waiting) == 1 and listed:
-            # the others as far as they are likely to fit
-            fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
-            waiting = cut(waiting[0], fitting)
-        if not listed:
-            continue
-        kept = walker.keep(pairs, min(listed, work.capacity))
-        step = AT_A_TIME // first.channels
-        for start in range(0, len(kept), step):
-            measure(work, kept[start : start + step])
-    walker.close()
-
-
-def cut(rows: slice, count: int) -> list[slice]:
-    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
-    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
-    if middle >= rows.stop:
-        return [rows]
-    return [slice(middle, rows.stop), slice(rows.start, middle)]
-
-
 def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     """Measure some pairs, and keep the nearest of both windows of each."""
     (a, b), (side, other), (found, found_b) = work.axes, work.sides, work.found
@@ -607,8 +543,9 @@ def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     same = found is found_b
     before = [one.distances.copy() for one in (found, found_b)[: 1 if same else 2]]
     load_kernel("profile/channels.cu", "settle_channels")(
-        blocks_for(count, THREADS),
-        THREADS,
+        blocks_for(count, 32),
+        32,
+        shared_mem=32 * 8 * n_channels,
         entries=entries,
         count=count,
         n_channels=n_channels,

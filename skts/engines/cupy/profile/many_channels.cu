@@ -350,12 +350,12 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
     }
 }
 
-// Values of a pair that the lanes of a warp share: lane l has those from l Q on. Put them in order, by a bitonic network.
-template <int Q>
+// Values of a pair that LANES lanes share: lane l has those from l Q on. Put them in order, by a bitonic network.
+template <int LANES, int Q>
 __device__ __forceinline__ void order_over_lanes(float (&values)[Q], int lane) {
     const int first = lane * Q;
 #pragma unroll
-    for (int size = 2; size <= 32 * Q; size *= 2)
+    for (int size = 2; size <= LANES * Q; size *= 2)
 #pragma unroll
         for (int step = size / 2; step > 0; step /= 2)
 #pragma unroll
@@ -374,69 +374,71 @@ __device__ __forceinline__ void order_over_lanes(float (&values)[Q], int lane) {
 }
 
 // Sums of these and all before, and of `start`.
-template <int Q>
+template <int LANES, int Q>
 __device__ __forceinline__ void add_over_lanes(float (&values)[Q], float start, int lane) {
 #pragma unroll
     for (int q = 1; q < Q; ++q) values[q] += values[q - 1];
     float before = values[Q - 1];
 #pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const float other = __shfl_up_sync(ALL, before, step);
+    for (int step = 1; step < LANES; step *= 2) {
+        const float other = __shfl_up_sync(ALL, before, step, LANES);
         if (lane >= step) before += other;
     }
-    before = __shfl_up_sync(ALL, before, 1);
+    before = __shfl_up_sync(ALL, before, 1, LANES);
     before = lane == 0 ? start : start + before;
 #pragma unroll
     for (int q = 0; q < Q; ++q) values[q] += before;
 }
 
-// Sums of a pair by the number of channels, M first and then those in order, of which lane l has those from l Q on. Squares come of
-// channels l, l + 32, ...; a sum that is negative is none.
-template <int C, int M, bool WORST, int Q>
+// Sums of a pair by the number of channels, M first and then those in order, of which lane l has those from l Q on. Distances come of
+// channels l, l + LANES, ...; a sum that is negative is none.
+template <int C, int M, bool WORST, int LANES, int Q>
 __device__ __forceinline__ void sums_over_lanes(float (&values)[Q], int lane) {
     const float infinity = Arithmetic<float>::infinity();
     float included = 0;
 #pragma unroll
     for (int q = 0; q < Q; ++q) {
-        const int c = lane + 32 * q;
+        const int c = lane + LANES * q;
         if (WORST) values[q] = turned<M>(values[q], c);
         if (c < M) included += values[q];
         // the places of those come first, and what is beyond the channels last
         if (c < M || c >= C) values[q] = c < M ? -infinity : infinity;
     }
-    if (M > 0) included = warp_sum(included);
-    order_over_lanes(values, lane);
+    if (M > 0) included = fold_lanes<LANES>(included, Plus());
+    order_over_lanes<LANES>(values, lane);
 #pragma unroll
     for (int q = 0; q < Q; ++q) {
         if (lane * Q + q < M) values[q] = 0;
         else if (WORST) values[q] = -values[q];
     }
-    add_over_lanes(values, included, lane);
+    add_over_lanes<LANES>(values, included, lane);
 }
 
 // Lower `tops` to upper bounds of the sums of the pairs of listed runs, and list those whose lower ones do not exceed them, if
-// there is a list; those that find no room on it are marked, where `dropped` is given. One warp, one listed item: lanes have some of the channels
-// each. It is one function: rows are settled from the covariances that lanes hold.
-template <int C, int M, int K, bool WORST, typename T>
+// there is a list; those that find no room on it are marked, where `dropped` is given. Some lanes, one listed item: each has some of the channels,
+// and `columns` lie as `rows` do. It is one function: rows are settled from the covariances that lanes hold, and all lanes of a warp
+// take part in each exchange.
+template <int C, int M, bool WORST, typename T>
 __global__ void __launch_bounds__(128) settle_runs(
     const ListedRuns* __restrict__ runs, int count, const T* __restrict__ covariances,
-    const ChannelDoubt* __restrict__ doubts, const ChannelStep<T>* __restrict__ steps_a,
-    const ChannelStep<T>* __restrict__ steps_b, int pitch_b, int col, int col_stop, float* tops_a, float* tops_b,
+    const ChannelDoubt* __restrict__ doubts, const ChannelStep<T>* __restrict__ rows,
+    const ChannelStep<T>* __restrict__ columns, int normalize, int col, int col_stop, float* tops_a, float* tops_b,
     int2* entries, float* sums, int capacity, int* n_entries, int* dropped_a, int* dropped_b
 ) {
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
-    constexpr int Q = power_above((C + 31) / 32);
+    constexpr int LANES = power_above(C) < 32 ? power_above(C) : 32, Q = power_above((C + LANES - 1) / LANES);
     // squares of a run: each thread has its column
     __shared__ float staged[RUN * Q][128];
-    const int lane = threadIdx.x & 31, item = blockIdx.x * 4 + threadIdx.x / 32;
-    if (item >= count) return;
-    const ListedRuns run = runs[item];
+    const int lane = threadIdx.x % LANES, item = (blockIdx.x * 128 + threadIdx.x) / LANES;
+    const unsigned group = LANES == 32 ? ALL : ((1u << LANES % 32) - 1) << (threadIdx.x & 31) / LANES * LANES;
+    ListedRuns run = runs[min(item, count - 1)];
+    if (item >= count) run.near = 0;
     const int diagonal = run.diagonal;
     T cov[Q];
 #pragma unroll
-    for (int q = 0; q < Q; ++q) cov[q] = covariances[(long long)item * C + min(lane + 32 * q, C - 1)];
+    for (int q = 0; q < Q; ++q) cov[q] = covariances[(long long)min(item, count - 1) * C + min(lane + LANES * q, C - 1)];
 #pragma unroll 1
-    for (int half = 1; half >= 0 && run.near & (2 << half) - 1; --half) {
+    for (int half = 1; half >= 0 && __any_sync(ALL, run.near & (2 << half) - 1); --half) {
         const int base = run.base + half * RUN;
         float lowers[RUN][Q];
         // the steps are taken back
@@ -445,60 +447,64 @@ __global__ void __launch_bounds__(128) settle_runs(
             const int i = base + r;
 #pragma unroll
             for (int q = 0; q < Q; ++q) {
-                const int c = min(lane + 32 * q, C - 1);
-                const ChannelStep<T> step = load_step(steps_a + (long long)i * C + c);
-                const ChannelStep<T> other = load_step(steps_b + column_place(i + diagonal, c, K, pitch_b));
+                const int c = min(lane + LANES * q, C - 1);
+                const ChannelStep<T> step = load_step(rows + (long long)i * C + c);
+                const ChannelStep<T> other = load_step(columns + (long long)(i + diagonal) * C + c);
                 const float square = (float)square_of(cov[q], step, other);
-                cov[q] -= fma(step.p, other.p, step.r * other.r);
+                // along columns the factors of normalised windows change places, and of others the second its sign
+                const T first = normalize ? other.r : other.p, second = normalize ? other.p : -other.r;
+                cov[q] -= fma(step.p, first, step.r * second);
                 staged[r * Q + q][threadIdx.x] = square;
                 lowers[r][q] = root_of(fmaxf(square, 0.0f));
             }
         }
-        if ((run.near >> half & 1) == 0) continue;
+        const bool wanted = run.near >> half & 1;
+        if (!__any_sync(ALL, wanted)) continue;
         const int n_rows = run.rows - half * RUN;
 #pragma unroll
         for (int r = 0; r < RUN; ++r) {
             const int i = base + r, j = i + diagonal;
-            sums_over_lanes<C, M, WORST>(lowers[r], lane);
-            if (r >= n_rows || j < col || j >= col_stop) continue;
+            sums_over_lanes<C, M, WORST, LANES>(lowers[r], lane);
+            const bool within = wanted && r < n_rows && j >= col && j < col_stop;
             float* const top = tops_a + (long long)i * C, * const other = tops_b + (long long)j * C;
             bool any = false;
 #pragma unroll
             for (int q = 0; q < Q; ++q) {
                 const int at = lane * Q + q;
-                if (at + 1 < M || at >= C || lowers[r][q] < 0) continue;
-                // other warps may have lowered what is needed
+                if (!within || at + 1 < M || at >= C || lowers[r][q] < 0) continue;
+                // others may have lowered what is needed
                 any |= lowers[r][q] <= fmaxf(__ldcg(top + at), __ldcg(other + at));
             }
-            if (!__any_sync(ALL, any)) continue;
+            const unsigned all_near = __ballot_sync(ALL, any);
+            if (all_near == 0) continue;
+            const bool near = all_near & group;
             float uppers[Q];
 #pragma unroll
             for (int q = 0; q < Q; ++q) {
-                const int c = min(lane + 32 * q, C - 1);
+                const int c = min(lane + LANES * q, C - 1);
                 const ChannelDoubt doubt = doubts[(long long)run.block * C + c];
-                const T scales = load_step(steps_a + (long long)i * C + c).scale
-                    * load_step(steps_b + column_place(j, c, K, pitch_b)).scale;
+                const T scales = load_step(rows + (long long)i * C + c).scale * load_step(columns + (long long)j * C + c).scale;
                 const float error = (float)((T)doubt.error * scales) + doubt.rest;
                 uppers[q] = root_of(fmaxf(staged[r * Q + q][threadIdx.x] + error, 0.0f)) + CHANNEL_LOST;
             }
-            sums_over_lanes<C, M, WORST>(uppers, lane);
+            sums_over_lanes<C, M, WORST, LANES>(uppers, lane);
 #pragma unroll
             for (int q = 0; q < Q; ++q) {
                 const int at = lane * Q + q;
-                if (at + 1 < M || at >= C || uppers[q] < 0) continue;
+                if (!near || at + 1 < M || at >= C || uppers[q] < 0) continue;
                 const float most = uppers[q] * (UP * UP);
                 if (most < __ldcg(top + at)) lower(top + at, most);
                 if (most < __ldcg(other + at)) lower(other + at, most);
             }
             if (entries == nullptr) continue;
-            int place = lane == 0 ? atomicAdd(n_entries, 1) : 0;
-            place = __shfl_sync(ALL, place, 0);
-            if (place < capacity) {
+            int place = near && lane == 0 ? atomicAdd(n_entries, 1) : 0;
+            place = __shfl_sync(ALL, place, 0, LANES);
+            if (near && place < capacity) {
                 if (lane == 0) entries[place] = make_int2(i, j);
 #pragma unroll
                 for (int q = 0; q < Q; ++q)
                     if (lane * Q + q < C) sums[(long long)place * C + lane * Q + q] = lowers[r][q];
-            } else if (dropped_a != nullptr && lane == 0) {
+            } else if (near && dropped_a != nullptr && lane == 0) {
                 dropped_a[i] = dropped_b[j] = 1;
             }
         }
@@ -520,20 +526,24 @@ extern "C" __global__ void largest_tops(
     by_channel[(long long)channel * pitch + window] = most * fold;
 }
 
-// Keep the listed pairs whose sums do not exceed the bounds that were found since. One warp, one pair.
+// Keep the listed pairs whose sums do not exceed the bounds that were found since, with their sums. One warp, one pair.
 extern "C" __global__ void keep_listed(
     const int2* __restrict__ entries, int count, const float* __restrict__ sums, int n_channels, int n_included,
-    const float* __restrict__ tops_a, const float* __restrict__ tops_b, int2* __restrict__ kept, int* n_kept
+    const float* __restrict__ tops_a, const float* __restrict__ tops_b, int2* __restrict__ kept,
+    float* __restrict__ kept_sums, int* n_kept
 ) {
     const int entry = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32), lane = threadIdx.x & 31;
     if (entry >= count) return;
     const int2 pair = entries[entry];
     const float* const most_a = tops_a + (long long)pair.x * n_channels;
     const float* const most_b = tops_b + (long long)pair.y * n_channels;
+    const float* const totals = sums + (long long)entry * n_channels;
     bool keep = false;
-    for (int c = max(n_included - 1, 0) + lane; c < n_channels; c += 32) {
-        const float total = sums[(long long)entry * n_channels + c];
-        keep |= total >= 0 && total <= fmaxf(most_a[c], most_b[c]);
-    }
-    if (__any_sync(ALL, keep) && lane == 0) kept[atomicAdd(n_kept, 1)] = pair;
+    for (int c = max(n_included - 1, 0) + lane; c < n_channels; c += 32)
+        keep |= totals[c] >= 0 && totals[c] <= fmaxf(most_a[c], most_b[c]);
+    if (!__any_sync(ALL, keep)) return;
+    int place = lane == 0 ? atomicAdd(n_kept, 1) : 0;
+    place = __shfl_sync(ALL, place, 0);
+    if (lane == 0) kept[place] = pair;
+    for (int c = lane; c < n_channels; c += 32) kept_sums[(long long)place * n_channels + c] = totals[c];
 }
