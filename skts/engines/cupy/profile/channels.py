@@ -41,6 +41,9 @@ PAD = 256
 #: In place of the squared distance of windows that are not both finite, see `walk_channels`; sums
 #: that no window need not exceed; sums of windows that look for no neighbour.
 FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
+#: What lines tell of their windows, and what those of the search tell.
+KINDS = "finite", "constant"
+SEARCH = "mean", "norm", "size", "slip", "regular", "hidden", "points"
 #: Kinds of windows.
 CONSTANT_KIND, MISSING_KIND = 1, 2
 #: Distances that are measured at a time; threads of a block that measures.
@@ -188,96 +191,109 @@ def make_axis(
     """Lay the channels of a line together."""
     n_windows, root = int(lines[0].mean.size), np.sqrt(float(length))
     pitch = -(-(n_windows + PAD) // PAD) * PAD
-    kinds: list[cp.ndarray] = []
-    rows: list[cp.ndarray] = []
-    columns: list[cp.ndarray] = []
-    rests: list[cp.ndarray] = []
-    groups: list[cp.ndarray] = []
-    errors: list[float] = []
-    for line, one in zip(lines, searched, strict=True):
-        module = module_of(one.mean)
-        finite, constant = as_in(module, line.finite), as_in(module, line.constant)
-        kind = np.where(finite, np.where(constant, CONSTANT_KIND, 0), MISSING_KIND)
-        kinds.append(cp.asarray(kind.astype(np.uint8)))
-        lead, trail = step_factors(one.points, one.mean, one.frame)
-        usable = one.regular
-        if normalize:
-            weight = np.where(usable, 1.0 / np.where(usable, one.norm, 1.0), 0.0)
-            scale = np.sqrt(2.0 * length) * weight
-            alpha = np.where(finite, np.where(constant, 0.0, float(length)), FAR)
-            # see "normalised windows" in docs/developer/numerics.rst
-            blur, shift = one.size * weight, length * one.slip * weight
-            rest = CERTIFIED_ROUNDING * length**2 + 8 * FLOAT64_UNIT * length * root * blur
-            rest = np.where(finite, rest + 8 * shift**2, 0.0)
-            first, second = trail, lead
-        else:
-            # of the common unit; to the square
-            factor = unit / one.unit
-            energy = one.norm**2 * factor**2
-            scale = np.where(usable, np.sqrt(2.0) * factor, 0.0)
-            alpha = np.where(finite & ~one.hidden, energy, FAR)
-            # see "raw windows" in docs/developer/numerics.rst
-            rest = np.where(alpha < FAR, 2 * FLOAT64_UNIT * length * (16 + 8 * root) * energy, 0.0)
-            first, second = lead, -trail
-        for packed, both in ((rows, (lead, trail)), (columns, (first, second))):
-            steps = module.zeros((pitch, 4))
-            steps[n_windows:, 3] = FAR
-            steps[:n_windows] = np.stack([*both, scale, alpha], axis=1)
-            packed.append(cp.asarray(steps))
-        shares = module.zeros(pitch)
-        shares[:n_windows] = rest
-        rests.append(cp.asarray(shares))
-        step = np.abs(lead) + np.abs(trail)
-        energy = np.where(alpha < FAR, alpha, 0.0)
-        mean = one.mean
-        made = _largest_of_groups((one.norm, step, one.slip, rest, energy, -mean, mean))
-        groups.append(cp.asarray(made))
-        errors.append(_typical_error(to_host(made), to_host(scale), to_host(energy)))
-    # of the search, and as they came
-    certified = ([getattr(line, name) for line in lines] for name in ("points", "mean", "inverse"))
-    search = ([cp.asarray(getattr(one, name)) for one in searched] for name in ("points", "mean"))
-    arrays = (*certified, kinds, *search, rows, columns, rests, groups)
-    stacked = tuple(map(cp.stack, arrays))
-    return ChannelAxis(*stacked, max(errors))  # type: ignore[call-arg]
+    module = module_of(searched[0].mean)
+
+    def together(arrays: list[Near]) -> Near:
+        return module.stack([as_in(module, array) for array in arrays])
+
+    finite, constant = (together([getattr(one, name) for one in lines]) for name in KINDS)
+    mean, norm, size, slip, usable, hidden, points = (
+        together([getattr(one, name) for one in searched]) for name in SEARCH
+    )
+    kinds = np.where(finite, np.where(constant, CONSTANT_KIND, 0), MISSING_KIND)
+    lead, trail = step_factors(points, mean, searched[0].frame)
+    if normalize:
+        weight = np.where(usable, 1.0 / np.where(usable, norm, 1.0), 0.0)
+        scale = np.sqrt(2.0 * length) * weight
+        alpha = np.where(finite, np.where(constant, 0.0, float(length)), FAR)
+        # see "normalised windows" in docs/developer/numerics.rst
+        blur, shift = size * weight, length * slip * weight
+        rest = CERTIFIED_ROUNDING * length**2 + 8 * FLOAT64_UNIT * length * root * blur
+        rest = np.where(finite, rest + 8 * shift**2, 0.0)
+        first, second = trail, lead
+    else:
+        # of the common unit; to the square
+        factor = module.asarray([[unit / one.unit] for one in searched])
+        energy = norm**2 * factor**2
+        scale = np.where(usable, np.sqrt(2.0) * factor, 0.0)
+        alpha = np.where(finite & ~hidden, energy, FAR)
+        # see "raw windows" in docs/developer/numerics.rst
+        rest = np.where(alpha < FAR, 2 * FLOAT64_UNIT * length * (16 + 8 * root) * energy, 0.0)
+        first, second = lead, -trail
+    packed = []
+    for both in ((lead, trail), (first, second)):
+        steps = module.zeros((len(lines), pitch, 4))
+        steps[:, n_windows:, 3] = FAR
+        for at, values in enumerate((*both, scale, alpha)):
+            steps[:, :n_windows, at] = values
+        packed.append(cp.asarray(steps))
+    rests = module.zeros((len(lines), pitch))
+    rests[:, :n_windows] = rest
+    step = np.abs(lead) + np.abs(trail)
+    energy = np.where(alpha < FAR, alpha, 0.0)
+    groups = _largest_of_groups((norm, step, slip, rest, energy, -mean, mean))
+    return ChannelAxis(
+        points=cp.stack([one.points for one in lines]),
+        mean=cp.stack([one.mean for one in lines]),
+        inverse=cp.stack([one.inverse for one in lines]),
+        kinds=cp.asarray(kinds.astype(np.uint8)),
+        searched=cp.asarray(points),
+        centers=cp.asarray(mean),
+        rows=packed[0],
+        columns=packed[1],
+        rests=cp.asarray(rests),
+        groups=cp.asarray(groups),
+        error=_typical_error(groups, scale, energy),
+    )
 
 
-def _typical_error(groups: np.ndarray, scale: np.ndarray, energy: np.ndarray) -> float:
-    """The error of a square in float32 in most bands, see `ChannelAxis`."""
+def _typical_error(groups: Near, scale: Near, energy: Near) -> float:
+    """The error of a square in float32 in most bands, see `ChannelAxis`; of the worst channel."""
+    n_channels, n_windows = scale.shape
+    n_bands, each = -(-n_windows // HEIGHT), HEIGHT // JOIN_GROUP
     regular = scale > 0
-    if not regular.any():
-        return 0.0
-    used = scale[regular]
-    if used.min() < LEAST_SCALE or used.max() > MOST_SCALE:
-        return np.inf
-    n_bands, each = -(-scale.size // HEIGHT), HEIGHT // JOIN_GROUP
     squares = _in_bands(np.square(scale), HEIGHT, n_bands)
-    norm, step = (_in_bands(groups[:, at], each, n_bands).max(axis=1) for at in (0, 1))
-    n_used = np.count_nonzero(squares, axis=1)
-    some = n_used > 0
-    found = ((2 * norm**2 + 8 * step**2) * squares.sum(axis=1))[some] / n_used[some]
-    # see "covariance walk" in docs/developer/numerics.rst
-    error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(found))
-    square = 2 * float(energy[regular].mean())
-    return error / square if square > 0 else np.inf
+    found = (
+        np.where(regular, scale, np.inf).min(axis=1),
+        scale.max(axis=1),
+        np.where(regular, energy, 0.0).sum(axis=1),
+        np.count_nonzero(squares, axis=2),
+        squares.sum(axis=2),
+        *(_in_bands(groups[:, :, at], each, n_bands).max(axis=2) for at in (0, 1)),
+    )
+    least, most, energies, n_used, sums, norms, steps = map(to_host, found)
+    errors = [0.0]
+    for c in range(n_channels):
+        if not n_used[c].any():
+            continue
+        if least[c] < LEAST_SCALE or most[c] > MOST_SCALE:
+            return np.inf
+        some = n_used[c] > 0
+        bands = (2 * norms[c] ** 2 + 8 * steps[c] ** 2) * sums[c]
+        # see "covariance walk" in docs/developer/numerics.rst
+        error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(bands[some] / n_used[c][some]))
+        square = 2 * float(energies[c]) / int(n_used[c].sum())
+        errors.append(error / square if square > 0 else np.inf)
+    return max(errors)
 
 
-def _in_bands(values: np.ndarray, height: int, n_bands: int) -> np.ndarray:
-    """Values of bands of rows, a row each; the last is filled with zeros."""
-    padded = np.zeros(n_bands * height)
-    padded[: values.size] = values
-    return padded.reshape(n_bands, height)
+def _in_bands(values: Near, height: int, n_bands: int) -> Near:
+    """Values of channels in bands of rows; the last band is filled with zeros."""
+    padded = module_of(values).zeros((len(values), n_bands * height))
+    padded[:, : values.shape[1]] = values
+    return padded.reshape(len(values), n_bands, height)
 
 
 def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
     """The largest of values over groups of windows; of the last but one, negated, the least."""
-    module, size = module_of(bounds[0]), bounds[0].size
+    module, (n_channels, size) = module_of(bounds[0]), bounds[0].shape
     n_groups = -(-size // JOIN_GROUP)
-    groups = module.empty((n_groups, len(bounds)))
+    groups = module.empty((n_channels, n_groups, len(bounds)))
     for at, values in enumerate(bounds):
-        padded = module.full(n_groups * JOIN_GROUP, -np.inf)
-        padded[:size] = values
-        groups[:, at] = padded.reshape(n_groups, JOIN_GROUP).max(axis=1)
-    groups[:, -2] *= -1
+        padded = module.full((n_channels, n_groups * JOIN_GROUP), -np.inf)
+        padded[:, :size] = values
+        groups[:, :, at] = padded.reshape(n_channels, n_groups, JOIN_GROUP).max(axis=2)
+    groups[:, :, -2] *= -1
     return groups
 
 
