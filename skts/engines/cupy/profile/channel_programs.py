@@ -11,13 +11,12 @@ __all__ = ["HEIGHT", "MANY", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "k
 #: Channels that a walk holds: the distances of a pair in registers.
 MOST_CHANNELS = 128
 #: Channels from which on several warps walk together, see ``walk_many_channels``.
-MANY = 17
+MANY = 5
 #: Channels up to which a lane has two diagonals, by the type of the walk: more do not fit into
 #: registers.
-PAIRED = {"float": 8, "double": 3}
-#: Channels, up to which so many warps share a multiprocessor without spilling what the loop needs.
-BLOCKS = {"float": ((4, 16), (8, 12)), "double": ((8, 12),)}
-LEAST_BLOCKS = 8
+PAIRED = {"float": 4, "double": 3}
+#: Warps that share a multiprocessor without spilling what the loop needs.
+BLOCKS = {"float": 16, "double": 12}
 #: The same of many channels: diagonals of a lane by the type, of which fewer are taken where shared
 #: memory has no room; channels of a warp; warps of a multiprocessor, with 128 registers each.
 MANY_DIAGONALS, WARP_CHANNELS, MANY_WARPS = {"float": 4, "double": 2}, 8, 16
@@ -90,8 +89,7 @@ class ChannelKernel(NamedTuple):
             blocks = max(1, MANY_WARPS // self.warps)
             shape = f"{self.channels}, {self.included}, {self.diagonals}, {self.warps}, {blocks}"
             return f"walk_many_channels<{shape}, {worst}, {self.dtype}>"
-        known = (number for most, number in BLOCKS[self.dtype] if self.channels <= most)
-        shape = f"{self.channels}, {self.included}, {self.diagonals}, {next(known, LEAST_BLOCKS)}"
+        shape = f"{self.channels}, {self.included}, {self.diagonals}, {BLOCKS[self.dtype]}"
         return f"walk_channels<{shape}, {worst}, {self.dtype}>"
 
     @property
