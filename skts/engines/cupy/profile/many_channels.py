@@ -236,6 +236,9 @@ class ManyChannels:
             self._settle_some(slice(0, count), NO_LIST)
             return
         start, size = 0, max(1, count)
+        if self.listed > self.work.capacity // 2:
+            self._keep()
+            self.n_listed.fill(self.listed)
         while start < count:
             stop, mark = min(count, start + size), last and self._many_measured
             self._settle_some(slice(start, stop), self._given(mark))
@@ -247,7 +250,7 @@ class ManyChannels:
             # what was listed before stays
             before = self.listed
             self._keep()
-            if self.listed > before // 2:
+            if self.listed > self.work.capacity * 3 // 4 or self.listed == before:
                 self._measure()
             if before == self.listed:
                 size = max(1, (stop - start) // 2)
