@@ -15,7 +15,7 @@ from . import on_disk
 from .launch import Kernel
 from .programs import OPTIONS, program_of
 
-__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "multiprocessors", "pays"]
+__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "multiprocessors", "pays", "shared_room"]
 
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
@@ -120,6 +120,18 @@ def multiprocessors() -> int:
 def _multiprocessors(device: int) -> int:
     count: int = cp.cuda.Device(device).attributes["MultiProcessorCount"]
     return count
+
+
+def shared_room() -> int:
+    """Bytes of dynamic shared memory that a block of the current device may ask for."""
+    return _shared_room(cp.cuda.Device().id)
+
+
+@cache
+def _shared_room(device: int) -> int:
+    attributes = cp.cuda.Device(device).attributes
+    # some are left to static memory
+    return int(attributes["MaxSharedMemoryPerBlockOptin"]) - 1024
 
 
 def blocks_for(count: int, threads: int) -> int:

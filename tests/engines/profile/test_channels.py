@@ -75,7 +75,7 @@ def test_rules(rng, engine, way, rule):
     check(ChannelJoin.of(line, None, 5, rule, exclusion=2, sides=True), engine)
 
 
-@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33, 129])
+@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 70, 129])
 @pytest.mark.parametrize("worst", [False, True])
 def test_many_channels(rng, fast_engine, walk, n_channels, worst):
     """As many as are sorted in registers, and more."""
@@ -88,6 +88,15 @@ def test_many_channels(rng, fast_engine, walk, n_channels, worst):
         check(work, fast_engine)
     else:
         assert "joins series of at most 128 channels" in missing
+
+
+def test_farthest_channels_where_each_window_lacks_others(rng, fast_engine, walk):
+    """Rows that are bounded together have distances in different channels."""
+    x = rng.normal(size=(17, 60))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    line = [ConcatenatedSeries.of([one]) for one in x]
+    rule = ChannelRule((1, 4, 8), worst=True)
+    check(ChannelJoin.of(line, None, 3, rule, exclusion=2), fast_engine)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -168,13 +177,17 @@ def test_several_tiles(rng, fast_engine, walk):
 @pytest.mark.gpu
 @pytest.mark.parametrize("room", [50, 600, 5_000])
 @pytest.mark.parametrize("kind", ["walk", "flat stretches"])
-def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
+@pytest.mark.parametrize("n_channels", [3, 17])
+def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
     """A list may hold the pairs of some bands alone, or not even those of one in float32."""
-    line = make_channels([kind] * 17, 400, rng)
-    work = ChannelJoin.of(line, None, 20, ChannelRule((1, 9, 17)), exclusion=5)
+    line = make_channels([kind] * n_channels, 400, rng)
+    rule = ChannelRule(tuple(sorted({1, n_channels // 2, n_channels})))
+    work = ChannelJoin.of(line, None, 20, rule, exclusion=5)
     expected = run(work, engine="cupy")
-    monkeypatch.setattr("skts.engines.cupy.profile.channels.HEIGHT", 64)
+    for module in ("channels", "many_channels"):
+        monkeypatch.setattr(f"skts.engines.cupy.profile.{module}.HEIGHT", 64)
     monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
+    monkeypatch.setattr("skts.engines.cupy.profile.many_channels.MOST_LISTS", 3)
     monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
     found = run(work, engine="cupy")
     assert_array_equal(found.distances, expected.distances)

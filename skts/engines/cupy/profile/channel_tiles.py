@@ -13,7 +13,7 @@ from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
 from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import JoinPart
 from ...families.profile.nearest import Nearest
-from .channel_programs import MOST_CHANNELS, choose_walk
+from .channel_programs import MANY, MOST_CHANNELS, choose_walk
 
 if TYPE_CHECKING:
     from .channels import ChannelAxis
@@ -33,6 +33,8 @@ AT_A_TIME = 2**20
 MOST_ERROR = 4e-3
 #: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
 PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
+#: The same of runs of pairs of many channels, where 1 in 100 may hold a near one; blocks of a walk.
+RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES, BLOCKS_AT_ONCE = 64, 2**14, 2**31, 2**18
 
 
 class ChannelTiles:
@@ -58,11 +60,14 @@ class ChannelTiles:
         n_channels = len(reduction.channels)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
         lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
-        measured = 2**23 * (16 + 8)
+        lists += run_bytes(n_channels) * runs_room(n_channels, rows + cols)
+        lists += 8 * n_channels * BLOCKS_AT_ONCE if n_channels >= MANY else 0
+        measured = 2**24 * (16 + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile, by channels."""
+        from ..loading import shared_room
         from .channels import ChannelWalk, Found, answer, open_side, walk
 
         length = reduction.length
@@ -82,7 +87,7 @@ class ChannelTiles:
         axes = rows_axis, cols_axis
         exact = reduction.precision == "float64" or max(one.error for one in axes) > MOST_ERROR
         dtypes = ("double",) if exact else ("float", "double")
-        kernels = tuple(choose_walk(reduction, dtype) for dtype in dtypes)
+        kernels = tuple(choose_walk(reduction, dtype, shared_room()) for dtype in dtypes)
         rows, cols = tile.rows, slice(first, tile.col_stop)
         hints: list[np.ndarray | None] = [None, None]
         if reduction.hint is not None and within:
@@ -93,7 +98,8 @@ class ChannelTiles:
         capacity = _capacity(len(reduction.channels), sum(tile.shape))
         side = open_side(rows, looking[0], hints[0], rule, axes[0])
         found = Found.none(axes[0])
-        options = length, bool(reduction.normalize), capacity
+        room = runs_room(len(reduction.channels), sum(tile.shape))
+        options = length, bool(reduction.normalize), capacity, room
         # one list for both: its neighbours are those of rows
         same = within and not reduction.sides and (rows.start, rows.stop) == (cols.start, cols.stop)
         if within:
@@ -124,13 +130,12 @@ class ChannelTiles:
 
     def _few_pairs(self, reduction: ChannelJoin, tile: Tile) -> bool:
         """Whether to measure all pairs of a tile: to compile the walks takes longer."""
-        from ..loading import pays
+        from ..loading import pays, shared_room
 
         each = len(reduction.channels) * (A_PAIR + A_POINT * reduction.length)
-        name = choose_walk(reduction, "float").name
-        return not pays(
-            "profile/channels.cu", name, tile.shape[0] * tile.shape[1] * each, TO_COMPILE
-        )
+        kernel = choose_walk(reduction, "float", shared_room())
+        n_pairs = tile.shape[0] * tile.shape[1]
+        return not pays(kernel.file, kernel.name, n_pairs * each, TO_COMPILE)
 
     def _axes(self, reduction: ChannelJoin) -> tuple[tuple[ChannelAxis, ChannelAxis], float]:
         """Both axes, of all windows, in the order in which channels count; and their unit."""
@@ -181,8 +186,19 @@ class ChannelTiles:
 
 
 def _pair_bytes(n_channels: int) -> int:
-    """Bytes of a listed pair: itself, its sums, and once more if it is kept."""
-    return 16 + 4 * n_channels
+    """Bytes of a listed pair: itself, its sums, and once more what is kept of it."""
+    return 16 + 4 * n_channels if n_channels < MANY else 2 * (8 + 4 * n_channels)
+
+
+def run_bytes(n_channels: int) -> int:
+    """Bytes of a listed run of pairs of many channels: itself and its covariances."""
+    return 16 + 8 * n_channels if n_channels >= MANY else 0
+
+
+def runs_room(n_channels: int, windows: int) -> int:
+    """Runs that the list of a tile has room for."""
+    most = MOST_RUN_BYTES // max(1, run_bytes(n_channels))
+    return max(LEAST_RUNS, min(most, RUNS_PER_WINDOW * windows))
 
 
 def _capacity(n_channels: int, windows: int) -> int:

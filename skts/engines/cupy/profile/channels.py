@@ -6,7 +6,7 @@ where they are not, or where a list was full.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -22,7 +22,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, MANY, ROWS, ChannelKernel
+from .channel_programs import HEIGHT, MANY, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -37,24 +37,22 @@ __all__ = [
 ]
 
 #: Windows beyond the last that a walk may read, at least; with them they are a multiple of it.
-PAD = 128
+PAD = 256
 #: In place of the squared distance of windows that are not both finite, see `walk_channels`; sums
 #: that no window need not exceed; sums of windows that look for no neighbour.
 FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
+#: What lines tell of their windows, and what those of the search tell.
+KINDS = "finite", "constant"
+SEARCH = "mean", "norm", "size", "slip", "regular", "hidden", "points"
 #: Kinds of windows.
 CONSTANT_KIND, MISSING_KIND = 1, 2
 #: Distances that are measured at a time; threads of a block that measures.
-AT_A_TIME, THREADS = 2**23, 128
+AT_A_TIME, THREADS = 2**24, 128
 #: Most blocks of a launch.
 MOST_BLOCKS = 2**31 - 1
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
-#: neighbours were known, on random walks, and half as many as after one of eight. A pair of many
-#: channels takes longer to walk, and not to measure. Pairs of many are settled faster when bounds
-#: are low, which walks over one of 512, then 64 blocks find.
-SAMPLED, SAMPLED_OF_MANY = (4,), (512, 64, 8)
-#: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how
-#: many rows fit; random walks of 8 to 128 channels list 17 to 50.
-ROOMY, FIRST_ROWS = 64, 4
+#: neighbours were known, on random walks, and half as many as after one of eight.
+SAMPLED = 4
 #: Parts of a tile that have a list of their own, at most, before float64 walks, thrice as long.
 MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
@@ -112,8 +110,8 @@ class ChannelAxis(NamedTuple):
         columns[:, places, 3] = FAR
         return self._replace(rows=rows, columns=columns)
 
-    def laid(self, kernel: ChannelKernel, columns: bool) -> cp.ndarray:
-        """Steps along rows or columns as a kernel takes them; alpha makes lower bounds."""
+    def lower_steps(self, kernel: ChannelKernel, columns: bool) -> cp.ndarray:
+        """Steps along rows or columns in the type of a kernel; alpha makes lower bounds."""
         steps = (self.columns if columns else self.rows).copy()
         single = kernel.dtype == "float"
         near_ones = steps[:, :, 3] < FAR
@@ -121,7 +119,7 @@ class ChannelAxis(NamedTuple):
         if single:
             rests = rests + SQUARE_UNITS * FLOAT32_UNIT * np.abs(steps[:, :, 3])
         steps[:, :, 3] -= np.where(near_ones, rests, 0.0)
-        return _lay(steps.astype(np.float32) if single else steps, kernel)
+        return steps.astype(np.float32) if single else steps
 
     @property
     def n_windows(self) -> int:
@@ -193,96 +191,109 @@ def make_axis(
     """Lay the channels of a line together."""
     n_windows, root = int(lines[0].mean.size), np.sqrt(float(length))
     pitch = -(-(n_windows + PAD) // PAD) * PAD
-    kinds: list[cp.ndarray] = []
-    rows: list[cp.ndarray] = []
-    columns: list[cp.ndarray] = []
-    rests: list[cp.ndarray] = []
-    groups: list[cp.ndarray] = []
-    errors: list[float] = []
-    for line, one in zip(lines, searched, strict=True):
-        module = module_of(one.mean)
-        finite, constant = as_in(module, line.finite), as_in(module, line.constant)
-        kind = np.where(finite, np.where(constant, CONSTANT_KIND, 0), MISSING_KIND)
-        kinds.append(cp.asarray(kind.astype(np.uint8)))
-        lead, trail = step_factors(one.points, one.mean, one.frame)
-        usable = one.regular
-        if normalize:
-            weight = np.where(usable, 1.0 / np.where(usable, one.norm, 1.0), 0.0)
-            scale = np.sqrt(2.0 * length) * weight
-            alpha = np.where(finite, np.where(constant, 0.0, float(length)), FAR)
-            # see "normalised windows" in docs/developer/numerics.rst
-            blur, shift = one.size * weight, length * one.slip * weight
-            rest = CERTIFIED_ROUNDING * length**2 + 8 * FLOAT64_UNIT * length * root * blur
-            rest = np.where(finite, rest + 8 * shift**2, 0.0)
-            first, second = trail, lead
-        else:
-            # of the common unit; to the square
-            factor = unit / one.unit
-            energy = one.norm**2 * factor**2
-            scale = np.where(usable, np.sqrt(2.0) * factor, 0.0)
-            alpha = np.where(finite & ~one.hidden, energy, FAR)
-            # see "raw windows" in docs/developer/numerics.rst
-            rest = np.where(alpha < FAR, 2 * FLOAT64_UNIT * length * (16 + 8 * root) * energy, 0.0)
-            first, second = lead, -trail
-        for packed, both in ((rows, (lead, trail)), (columns, (first, second))):
-            steps = module.zeros((pitch, 4))
-            steps[n_windows:, 3] = FAR
-            steps[:n_windows] = np.stack([*both, scale, alpha], axis=1)
-            packed.append(cp.asarray(steps))
-        shares = module.zeros(pitch)
-        shares[:n_windows] = rest
-        rests.append(cp.asarray(shares))
-        step = np.abs(lead) + np.abs(trail)
-        energy = np.where(alpha < FAR, alpha, 0.0)
-        mean = one.mean
-        made = _largest_of_groups((one.norm, step, one.slip, rest, energy, -mean, mean))
-        groups.append(cp.asarray(made))
-        errors.append(_typical_error(to_host(made), to_host(scale), to_host(energy)))
-    # of the search, and as they came
-    certified = ([getattr(line, name) for line in lines] for name in ("points", "mean", "inverse"))
-    search = ([cp.asarray(getattr(one, name)) for one in searched] for name in ("points", "mean"))
-    arrays = (*certified, kinds, *search, rows, columns, rests, groups)
-    stacked = tuple(map(cp.stack, arrays))
-    return ChannelAxis(*stacked, max(errors))  # type: ignore[call-arg]
+    module = module_of(searched[0].mean)
+
+    def together(arrays: list[Near]) -> Near:
+        return module.stack([as_in(module, array) for array in arrays])
+
+    finite, constant = (together([getattr(one, name) for one in lines]) for name in KINDS)
+    mean, norm, size, slip, usable, hidden, points = (
+        together([getattr(one, name) for one in searched]) for name in SEARCH
+    )
+    kinds = np.where(finite, np.where(constant, CONSTANT_KIND, 0), MISSING_KIND)
+    lead, trail = step_factors(points, mean, searched[0].frame)
+    if normalize:
+        weight = np.where(usable, 1.0 / np.where(usable, norm, 1.0), 0.0)
+        scale = np.sqrt(2.0 * length) * weight
+        alpha = np.where(finite, np.where(constant, 0.0, float(length)), FAR)
+        # see "normalised windows" in docs/developer/numerics.rst
+        blur, shift = size * weight, length * slip * weight
+        rest = CERTIFIED_ROUNDING * length**2 + 8 * FLOAT64_UNIT * length * root * blur
+        rest = np.where(finite, rest + 8 * shift**2, 0.0)
+        first, second = trail, lead
+    else:
+        # of the common unit; to the square
+        factor = module.asarray([[unit / one.unit] for one in searched])
+        energy = norm**2 * factor**2
+        scale = np.where(usable, np.sqrt(2.0) * factor, 0.0)
+        alpha = np.where(finite & ~hidden, energy, FAR)
+        # see "raw windows" in docs/developer/numerics.rst
+        rest = np.where(alpha < FAR, 2 * FLOAT64_UNIT * length * (16 + 8 * root) * energy, 0.0)
+        first, second = lead, -trail
+    packed = []
+    for both in ((lead, trail), (first, second)):
+        steps = module.zeros((len(lines), pitch, 4))
+        steps[:, n_windows:, 3] = FAR
+        for at, values in enumerate((*both, scale, alpha)):
+            steps[:, :n_windows, at] = values
+        packed.append(cp.asarray(steps))
+    rests = module.zeros((len(lines), pitch))
+    rests[:, :n_windows] = rest
+    step = np.abs(lead) + np.abs(trail)
+    energy = np.where(alpha < FAR, alpha, 0.0)
+    groups = _largest_of_groups((norm, step, slip, rest, energy, -mean, mean))
+    return ChannelAxis(
+        points=cp.stack([one.points for one in lines]),
+        mean=cp.stack([one.mean for one in lines]),
+        inverse=cp.stack([one.inverse for one in lines]),
+        kinds=cp.asarray(kinds.astype(np.uint8)),
+        searched=cp.asarray(points),
+        centers=cp.asarray(mean),
+        rows=packed[0],
+        columns=packed[1],
+        rests=cp.asarray(rests),
+        groups=cp.asarray(groups),
+        error=_typical_error(groups, scale, energy),
+    )
 
 
-def _typical_error(groups: np.ndarray, scale: np.ndarray, energy: np.ndarray) -> float:
-    """The error of a square in float32 in most bands, see `ChannelAxis`."""
+def _typical_error(groups: Near, scale: Near, energy: Near) -> float:
+    """The error of a square in float32 in most bands, see `ChannelAxis`; of the worst channel."""
+    n_channels, n_windows = scale.shape
+    n_bands, each = -(-n_windows // HEIGHT), HEIGHT // JOIN_GROUP
     regular = scale > 0
-    if not regular.any():
-        return 0.0
-    used = scale[regular]
-    if used.min() < LEAST_SCALE or used.max() > MOST_SCALE:
-        return np.inf
-    n_bands, each = -(-scale.size // HEIGHT), HEIGHT // JOIN_GROUP
     squares = _in_bands(np.square(scale), HEIGHT, n_bands)
-    norm, step = (_in_bands(groups[:, at], each, n_bands).max(axis=1) for at in (0, 1))
-    n_used = np.count_nonzero(squares, axis=1)
-    some = n_used > 0
-    found = ((2 * norm**2 + 8 * step**2) * squares.sum(axis=1))[some] / n_used[some]
-    # see "covariance walk" in docs/developer/numerics.rst
-    error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(found))
-    square = 2 * float(energy[regular].mean())
-    return error / square if square > 0 else np.inf
+    found = (
+        np.where(regular, scale, np.inf).min(axis=1),
+        scale.max(axis=1),
+        np.where(regular, energy, 0.0).sum(axis=1),
+        np.count_nonzero(squares, axis=2),
+        squares.sum(axis=2),
+        *(_in_bands(groups[:, :, at], each, n_bands).max(axis=2) for at in (0, 1)),
+    )
+    least, most, energies, n_used, sums, norms, steps = map(to_host, found)
+    errors = [0.0]
+    for c in range(n_channels):
+        if not n_used[c].any():
+            continue
+        if least[c] < LEAST_SCALE or most[c] > MOST_SCALE:
+            return np.inf
+        some = n_used[c] > 0
+        bands = (2 * norms[c] ** 2 + 8 * steps[c] ** 2) * sums[c]
+        # see "covariance walk" in docs/developer/numerics.rst
+        error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(bands[some] / n_used[c][some]))
+        square = 2 * float(energies[c]) / int(n_used[c].sum())
+        errors.append(error / square if square > 0 else np.inf)
+    return max(errors)
 
 
-def _in_bands(values: np.ndarray, height: int, n_bands: int) -> np.ndarray:
-    """Values of bands of rows, a row each; the last is filled with zeros."""
-    padded = np.zeros(n_bands * height)
-    padded[: values.size] = values
-    return padded.reshape(n_bands, height)
+def _in_bands(values: Near, height: int, n_bands: int) -> Near:
+    """Values of channels in bands of rows; the last band is filled with zeros."""
+    padded = module_of(values).zeros((len(values), n_bands * height))
+    padded[:, : values.shape[1]] = values
+    return padded.reshape(len(values), n_bands, height)
 
 
 def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
     """The largest of values over groups of windows; of the last but one, negated, the least."""
-    module, size = module_of(bounds[0]), bounds[0].size
+    module, (n_channels, size) = module_of(bounds[0]), bounds[0].shape
     n_groups = -(-size // JOIN_GROUP)
-    groups = module.empty((n_groups, len(bounds)))
+    groups = module.empty((n_channels, n_groups, len(bounds)))
     for at, values in enumerate(bounds):
-        padded = module.full(n_groups * JOIN_GROUP, -np.inf)
-        padded[:size] = values
-        groups[:, at] = padded.reshape(n_groups, JOIN_GROUP).max(axis=1)
-    groups[:, -2] *= -1
+        padded = module.full((n_channels, n_groups * JOIN_GROUP), -np.inf)
+        padded[:, :size] = values
+        groups[:, :, at] = padded.reshape(n_channels, n_groups, JOIN_GROUP).max(axis=2)
+    groups[:, :, -2] *= -1
     return groups
 
 
@@ -328,8 +339,8 @@ class ChannelWalk(NamedTuple):
         Least distance of pairs from the diagonal; points of a window.
     normalize : bool
         Whether windows are z-normalised.
-    capacity : int
-        Pairs that a list has room for.
+    capacity, room : int
+        Pairs that a list has room for, and runs of pairs of many channels.
     """
 
     kernels: tuple[ChannelKernel, ...]
@@ -342,6 +353,7 @@ class ChannelWalk(NamedTuple):
     length: int
     normalize: bool
     capacity: int
+    room: int
 
 
 class _Laid(NamedTuple):
@@ -355,9 +367,12 @@ class _Laid(NamedTuple):
     def of(cls, work: ChannelWalk, kernel: ChannelKernel) -> _Laid:
         """Lay the lines and sides of a walk."""
         (a, b), (side, other) = work.axes, work.sides
+        steps = (
+            _lay(a.lower_steps(kernel, columns=False), kernel),
+            _lay(b.lower_steps(kernel, columns=True), kernel),
+        )
         tops = _lay(side.tops, kernel)
-        tops_b = tops if other is side else _lay(other.tops, kernel)
-        return cls(kernel, (a.laid(kernel, False), b.laid(kernel, True)), (tops, tops_b))
+        return cls(kernel, steps, (tops, tops if other is side else _lay(other.tops, kernel)))
 
     def keep(self, work: ChannelWalk) -> None:
         """Write the bounds back."""
@@ -368,19 +383,19 @@ class _Laid(NamedTuple):
 def walk(work: ChannelWalk) -> None:
     """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
     first, *others = work.kernels
+    if first.channels >= MANY:
+        from .many_channels import walk_many
+
+        walk_many(work)
+        return
     laid = _Laid.of(work, first)
     blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
-    samples = SAMPLED if first.channels < MANY else SAMPLED_OF_MANY
-    each = [max(1, min(sampled, blocks // 8)) for sampled in samples]
-    for at, every in enumerate(each):
-        if every > max(each[at + 1 :], default=0):
-            _launch(work, laid, work.rows, every, None, None, None, False)
+    every = max(1, min(SAMPLED, blocks // 8))
+    if every > 1:
+        _launch(work, laid, work.rows, every, None, None, None, False)
     entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
     sums = cp.empty((first.channels, work.capacity), np.float32)
     waiting = [work.rows]
-    n_windows = work.rows.stop - work.rows.start + work.cols.stop - work.cols.start
-    if first.channels >= MANY and work.capacity < ROOMY * n_windows:
-        waiting = _cut(work.rows, (work.rows.stop - work.rows.start) // FIRST_ROWS)
     while waiting:
         rows = waiting.pop()
         count.fill(0)
@@ -395,25 +410,17 @@ def walk(work: ChannelWalk) -> None:
                 laid = _Laid.of(work, others.pop(0))
                 waiting.append(rows)
                 continue
-            waiting += _cut(rows, n_rows // 2)
+            waiting += cut(rows, n_rows // 2)
             continue
         if len(waiting) == 1 and listed:
             # the others as far as they are likely to fit
             fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
-            waiting = _cut(waiting[0], fitting)
+            waiting = cut(waiting[0], fitting)
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
         step = AT_A_TIME // first.channels
         for start in range(0, len(kept), step):
             measure(work, kept[start : start + step])
     laid.keep(work)
-
-
-def _cut(rows: slice, count: int) -> list[slice]:
-    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
-    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
-    if middle >= rows.stop:
-        return [rows]
-    return [slice(middle, rows.stop), slice(rows.start, middle)]
 
 
 def _keep(laid: _Laid, entries: cp.ndarray, sums: cp.ndarray, count: int) -> cp.ndarray:
@@ -451,36 +458,58 @@ def _launch(
     mark: bool,
 ) -> None:
     """Walk some rows of a tile, one of `every` so many blocks of diagonals."""
-    (a, b), (side, other), lists = work.axes, work.sides, entries is not None
-    kernel = load_kernel("profile/channels.cu", laid.kernel.name)
-    runs: dict[str, cp.ndarray] = {}
-    if laid.kernel.channels >= MANY:
-        largest_a = _largest_tops(laid.tops[0], laid.kernel)
-        same = laid.tops[1] is laid.tops[0]
-        runs = {
-            "largest_a": largest_a,
-            "largest_b": largest_a if same else _largest_tops(laid.tops[1], laid.kernel),
-        }
-    start = rows.start
+    side, other = work.sides
+    launch_walk(
+        work,
+        laid.kernel,
+        rows,
+        (every, 0),
+        steps_a=laid.steps[0],
+        steps_b=laid.steps[1],
+        tops_a=laid.tops[0],
+        tops_b=laid.tops[1],
+        entries=entries,
+        sums=sums,
+        capacity=0 if entries is None else work.capacity,
+        n_entries=count,
+        dropped_a=side.dropped if mark else None,
+        dropped_b=other.dropped if mark else None,
+    )
+
+
+def cut(rows: slice, count: int) -> list[slice]:
+    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
+    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
+    if middle >= rows.stop:
+        return [rows]
+    return [slice(middle, rows.stop), slice(rows.start, middle)]
+
+
+def launch_walk(
+    work: ChannelWalk, kernel: ChannelKernel, rows: slice, share: tuple[int, int], **more: Any
+) -> None:
+    """Walk some rows of a tile: one of `every` blocks from an offset on, which are the `share`."""
+    (a, b), (every, offset) = work.axes, share
+    walk = load_kernel(kernel.file, kernel.name, kernel.shared)
+    width, start = 32 * kernel.diagonals, rows.start
     while start < rows.stop:
         # columns from the first of the first band on, see `block_of`
         opens = max(work.first_diagonal, work.cols.start - (min(rows.stop, start + HEIGHT) - 1))
         columns = work.cols.stop - start - opens
         if columns <= 0:
             return
-        groups = blocks_for(columns, 32 * laid.kernel.diagonals * every)
+        groups = blocks_for(columns, width * every)
         bands = min(blocks_for(rows.stop - start, HEIGHT), MOST_BLOCKS // groups)
         stop = min(rows.stop, start + bands * HEIGHT)
-        kernel(
+        walk(
             groups * bands,
-            32,
+            kernel.threads,
+            shared_mem=kernel.shared,
             points_a=a.searched,
             mean_a=a.centers,
-            steps_a=laid.steps[0],
             groups_a=a.groups,
             points_b=b.searched,
             mean_b=b.centers,
-            steps_b=laid.steps[1],
             groups_b=b.groups,
             n_windows_a=a.n_windows,
             n_windows_b=b.n_windows,
@@ -490,35 +519,13 @@ def _launch(
             col_stop=work.cols.stop,
             first_diagonal=work.first_diagonal,
             every=every,
+            offset=offset,
             height=HEIGHT,
             length=work.length,
             normalize=work.normalize,
-            tops_a=laid.tops[0],
-            tops_b=laid.tops[1],
-            **runs,
-            entries=entries,
-            sums=sums,
-            capacity=work.capacity if lists else 0,
-            n_entries=count,
-            dropped_a=side.dropped if mark else None,
-            dropped_b=other.dropped if mark else None,
+            **more,
         )
         start = stop
-
-
-def _largest_tops(tops: cp.ndarray, kernel: ChannelKernel) -> cp.ndarray:
-    """The largest bounds of each run of windows, see `walk_many_channels`."""
-    largest = cp.empty_like(tops)
-    load_kernel("profile/channels.cu", "largest_tops")(
-        blocks_for(tops.size, THREADS),
-        THREADS,
-        tops=tops,
-        pitch=tops.size // kernel.channels,
-        n_channels=kernel.channels,
-        rows=ROWS,
-        largest=largest,
-    )
-    return largest
 
 
 def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
@@ -531,11 +538,10 @@ def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     entries = cp.ascontiguousarray(entries)
     distances, means = cp.empty((2, n_channels, count))
     load_kernel("profile/channels.cu", "channel_distances")(
-        blocks_for(count * n_channels, THREADS),
+        (blocks_for(count, THREADS), n_channels),
         THREADS,
         entries=entries,
         count=count,
-        n_channels=n_channels,
         points_a=a.points,
         mean_a=a.mean,
         inverse_a=a.inverse,
@@ -553,8 +559,9 @@ def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     same = found is found_b
     before = [one.distances.copy() for one in (found, found_b)[: 1 if same else 2]]
     load_kernel("profile/channels.cu", "settle_channels")(
-        blocks_for(count, THREADS),
-        THREADS,
+        blocks_for(count, 32),
+        32,
+        shared_mem=32 * 8 * n_channels,
         entries=entries,
         count=count,
         n_channels=n_channels,

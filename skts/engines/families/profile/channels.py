@@ -264,8 +264,9 @@ class ChannelJoin(Join):
             self._add_hidden_channels(total, directions, hidden_b, run)
         again = np.zeros(self.shape[0], bool)
         for nearest, floor, direction in zip(*total[:2], directions, strict=True):
-            missing = (floor < np.inf) & (floor <= nearest.distances)
-            again |= missing.any(axis=1) & (floor.min(axis=1) < self._needed(direction))
+            lacking = np.flatnonzero(floor.min(axis=1) < self._needed(direction))
+            missing = (floor[lacking] < np.inf) & (floor[lacking] <= nearest.distances[lacking])
+            again[lacking] |= missing.any(axis=1)
         if self.excluded is not None:
             again &= ~self.excluded
         windows = np.flatnonzero(again) if self.shape[1] else np.zeros(0, np.int64)

@@ -248,25 +248,25 @@ def step_factors(points: Any, mean: Any, frame: Frame | None) -> tuple[Any, Any]
 
     Parameters
     ----------
-    points : array of shape (n_points,), float64
-        Those of a `SearchLine`, in the memory of the engine.
-    mean : array of shape (n_windows,), float64
+    points : array of shape (..., n_points), float64
+        Those of a `SearchLine`, or of several, in the memory of the engine.
+    mean : array of shape (..., n_windows), float64
         Means of its windows.
     frame : Frame or None
         That of windows which are compared as they are.
 
     Returns
     -------
-    lead, trail : array of shape (n_windows,), float64
+    lead, trail : array of shape (..., n_windows), float64
         0 for the first window.
     """
     # see "covariance walk" in docs/developer/numerics.rst
-    length = points.size - mean.size + 1
-    new, old = points[length:], points[: points.size - length]
+    length = points.shape[-1] - mean.shape[-1] + 1
+    new, old = points[..., length:], points[..., : points.shape[-1] - length]
     lead, trail = np.zeros_like(mean), np.zeros_like(mean)
     if frame is None:
-        lead[1:] = (new - old) / 2
-        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
+        lead[..., 1:] = (new - old) / 2
+        trail[..., 1:] = (new - mean[..., 1:]) + (old - mean[..., :-1])
     else:
-        lead[1:], trail[1:] = new, -old
+        lead[..., 1:], trail[..., 1:] = new, -old
     return lead, trail
