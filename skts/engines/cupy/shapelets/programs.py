@@ -20,6 +20,8 @@ __all__ = [
 
 #: Columns of a lane that are compiled.
 COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
+#: Products beside each other that are compiled.
+TILES = (1, 2, 3, 4, 5, 6, 7, 8)
 #: Keys of a lane that are compiled, for order lines of 32 times as many series.
 KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
@@ -37,6 +39,12 @@ def columns_of_strips(n_windows: int) -> int:
 def walk_kernel(n_windows: int) -> str:
     """The instance that walks over so many windows."""
     return f"segments<{columns_of_strips(n_windows)}>"
+
+
+def products_kernel(n_windows: int) -> str:
+    """The instance that walks over so many windows by products of matrices."""
+    tiles = min(TILES, key=lambda t: -(-n_windows // (8 * t)) * (t + 1.5))
+    return f"products<{tiles}>"
 
 
 class ScanKernel(NamedTuple):
@@ -98,6 +106,7 @@ def kernels() -> dict[str, list[str]]:
             *("prepare", "doubts", "edges", "nearest"),
             *(f"segments<{k}>" for k in COLUMNS),
         ],
+        "shapelets/products.cu": [f"products<{tiles}>" for tiles in TILES],
         "shapelets/order_lines.cu": [
             "weed",
             "cuts",

@@ -9,26 +9,13 @@
 // they differ by in smooth series would drown in what a walk is wrong by.
 #include "include/certified.cuh"
 #include "include/walk.cuh"
-
-constexpr int CHUNK = WALK_CHUNK, NOTHING = 0x7fffffff, SHORT = SHORT_WINDOW;
-
-// The block of candidates: `n_block` series from `first` on, of `n_series`; lengths, and windows of the shortest one.
-struct Block {
-    int stride, first, n_block, n_series;
-    const int* lengths;
-};
+#include "shapelets/pairs.cuh"
 
 // A channel of series: how many points these have; magnitudes of centred points, at most, and of the means.
 struct Channel {
     const int* sizes;
     const double *magnitudes, *middles;
     int n, width;
-};
-
-// Windows of some lengths: see `prepare`.
-struct Windows {
-    Row<double>* rows;
-    double *q, *s, *w, *mean;
 };
 
 // Raise a number that is mostly large enough.
@@ -223,12 +210,6 @@ extern "C" __global__ void __launch_bounds__(128) edges(
             if (a0 + u < n_a) *place(z, u) = sums[u];
         before = length;
     }
-}
-
-// Scores that no pair has, of a series with itself and behind the last window of a shorter one: whoever judges
-// candidates reads those of all windows of the longest series.
-__device__ __forceinline__ void write_nothing(int* scores, int start, int stop, int lane) {
-    for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
 }
 
 // The pair of series and the length of windows that a warp of `nearest` or `segments` compares.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
 from ..transfers import is_small, send, send_one
-from .programs import columns_of_strips, walk_kernel
+from .programs import columns_of_strips, products_kernel, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
 
@@ -21,6 +22,9 @@ SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
     + [("n_windows", "i4"), ("length", "i4")]
 )
+
+
+BY_PRODUCTS = os.environ.get("SKTS_WALK") != "segments"
 
 
 class DeviceChannel(NamedTuple):
@@ -145,7 +149,10 @@ class Walk:
         other = (together, n, n_block, self.edge)
         self.backward = self.forward if n_block == n else cp.empty(other)
         several = self.edge > 32 * columns_of_strips(self.edge)
-        self.carry = cp.empty(self.forward.size if several else 0)
+        if BY_PRODUCTS:
+            self.carry = cp.empty((together, n_block, n, self.edge + WALK_CHUNK, 2))
+        else:
+            self.carry = cp.empty(self.forward.size if several else 0)
 
     def __call__(self, lengths: tuple[int, ...]) -> PackedScores:
         """Scores for some lengths, ascending and longer than those before.
@@ -214,7 +221,12 @@ class Walk:
             )
             return PackedScores(lengths, first, scores, w, constant, errors, floors, kinds)
         self._grow_edges(sizes)
-        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
+        if BY_PRODUCTS:
+            launch = load_kernel("shapelets/products.cu", products_kernel(stride))
+            grid = blocks_for(n, 4), blocks_for(n_block, 8), many
+        else:
+            launch = load_kernel("shapelets/shapelets.cu", walk_kernel(stride))
+        launch(
             grid,
             128,
             windows=windows,
