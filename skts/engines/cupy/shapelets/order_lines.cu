@@ -6,7 +6,8 @@
 #include "shapelets/scan.cuh"
 
 // Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
-// scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
+// scores it brings to shared memory together, beside the keys in order, the numbers of classes of each lane, and what
+// entropies change by, which lanes read in no order.
 //
 // rows, sizes and owns say of every row to judge where it is in the block of candidates, how many points the series
 // has, and which of the members it is; members which of the series they are. before: distances of the literals
@@ -32,6 +33,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
+    float* table = (float*)(about + n + BESIDE * 32 * E) + BESIDE * n_classes * 16;
     WarpLine<E> line;
     line.keys = (unsigned*)about + n + which * 32 * E;
     line.left = (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
@@ -40,6 +42,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const int count = __ldg(candidates.sizes + blockIdx.y) - scores.length + 1;
     if (start >= count) return;
     load_candidates(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
+    if (node.tabled && judge.base)
+        for (int k = threadIdx.x; k < n * n_classes; k += blockDim.x) table[k] = __ldg(judge.rough_changes + k);
+    else table = nullptr;
     __syncthreads();
     const int i = start + which;
     if (i >= count) return;
@@ -50,15 +55,17 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
         float most;
-        const bool differs = make_keys<E>(
-            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, __ldg(node.ways + way), node.before,
-            node.settled, most
-        );
-        if (!differs) continue;
+        const int how = __ldg(node.ways + way);
+        if (plain && how == 0) make_plain_keys<E>(keys, tile + which, about, n, lane, own, doubt, most);
+        else {
+            const bool differs = make_keys<E>(
+                keys, tile + which, about, n, lane, own, plain, is_constant, doubt, how, node.before, node.settled, most
+            );
+            if (!differs) continue;
+        }
         lay_down<E>(keys, line, n);
-        const float rough = count_before(judge, line);
         float top = -Arithmetic<float>::infinity();
-        if (judge.base && !first_look(judge, line, doubt, rough, nats, bounds, top)) continue;
+        if (!may_be_best(judge, line, doubt, nats, bounds, table, top)) continue;
         const long long each = entropies_before(judge, line);
         const float sum = sum_of_distances(line, doubt);
         const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);

@@ -154,7 +154,7 @@ class Lines:
                 n_block=n_block,
                 n_series=n_series,
                 candidates=dict(zip(("rows", "sizes", "owns"), of_rows, strict=True)),
-                node=self._node(members, channel),
+                node=self._node(members, channel, kernel),
                 bounds=self._bound_list,
                 shared_mem=kernel.shared,
             )
@@ -192,7 +192,7 @@ class Lines:
                     padded=kernel.keys,
                     n_series=len(scores),
                     candidates=dict(zip(("rows", "sizes", "owns"), some, strict=True)),
-                    node=self._node(members, channel),
+                    node=self._node(members, channel, kernel),
                     bounds=self._bound_list,
                     shared_mem=kernel.shared,
                 )
@@ -203,7 +203,7 @@ class Lines:
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return send_one(told.view(np.int64).reshape(len(told), -1))
 
-    def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
+    def _node(self, members: cp.ndarray, channel: int, kernel: ScanKernel) -> dict[str, Any]:
         """The argument `node` of kernels."""
         return {
             "members": members,
@@ -213,6 +213,7 @@ class Lines:
             "n_ways": len(self.ways),
             "ways": self.way_numbers,
             "channel": channel,
+            "tabled": int(kernel.tabled),
         }
 
     @property

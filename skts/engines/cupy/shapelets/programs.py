@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...core.constants import LABEL_BITS, WIDE_THREADS
 
 __all__ = [
+    "KEYS",
     "MOST_MEMBERS",
     "MOST_SHARED",
     "NAMED_SHARED",
@@ -27,6 +28,8 @@ KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
 #: launch may ask for beside them on the largest devices.
 NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
+#: Bytes of the table of what entropies change by, of a block: larger ones are read where they are.
+MOST_TABLE = 24 * 1024
 #: Series of a node that the counters of an order line have room for.
 MOST_MEMBERS = 32768
 
@@ -58,12 +61,15 @@ class ScanKernel(NamedTuple):
         Keys of a lane; of a block, if the line is wide.
     shared : int
         Bytes of shared memory.
+    tabled : bool, default False
+        Whether it holds what entropies change by.
     """
 
     file: str
     name: str
     keys: int
     shared: int
+    tabled: bool = False
 
     @property
     def wide(self) -> bool:
@@ -80,7 +86,10 @@ def scan_kernel(
         # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
         shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
         if shared <= most_shared:
-            return ScanKernel("shapelets/order_lines.cu", f"scan<{keys}>", keys, shared)
+            table = 4 * n_members * n_classes
+            tabled = table <= MOST_TABLE and shared + table <= most_shared
+            shared += table if tabled else 0
+            return ScanKernel("shapelets/order_lines.cu", f"scan<{keys}>", keys, shared, tabled)
     if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
         return None
     padded = _padded(n_members)
