@@ -46,7 +46,7 @@ def least_scores(a, b, length):
 def test_scores_are_those_of_the_best_correlations(
     walk, monkeypatch, by_products, n, width, lengths, first, stop
 ):
-    """Some series are shorter; candidates are of a part of them; lengths are walked two at a time."""
+    """Some series are shorter, candidates are of a part of them, lengths go two at a time."""
     monkeypatch.setattr(walk, "multiplies_matrices", lambda: by_products)
     rng = np.random.default_rng(n)
     values = rng.normal(size=(n, width)).cumsum(axis=1)

@@ -53,11 +53,12 @@ class DeviceRules:
 
     @staticmethod
     def _cuts(base: np.ndarray, leaf: int) -> np.ndarray:
-        """Entropies of cuts as lanes of `scan` meet them, minus infinity where leaves forbid one."""
+        """Entropies of cuts as lanes of `scan` meet them, -inf where leaves forbid one."""
         n = base.size - 1
         keys = next((keys for keys in KEYS if 32 * keys >= n), 0)
         if n < 0 or not keys:
             return np.empty((0, 32), np.float32)
         found = np.full(32 * keys, -np.inf, np.float32)
-        found[leaf - 1 : n - leaf] = base[leaf : n + 1 - leaf]
+        stop = max(leaf, n + 1 - leaf)
+        found[leaf - 1 : stop - 1] = base[leaf:stop]
         return np.ascontiguousarray(found.reshape(32, keys).T)
