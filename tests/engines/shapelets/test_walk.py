@@ -1,4 +1,4 @@
-"""Scores of the walk on the GPU, by both kernels, beside correlations by NumPy."""
+"""Scores of the walk on the GPU beside correlations by NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ def least_scores(a, b, length):
     return 1 - (normal(a) @ normal(b).T).max(axis=1)
 
 
-@pytest.mark.parametrize("by_products", [False, True])
 @pytest.mark.parametrize(
     "n, width, lengths, first, stop",
     [
@@ -43,11 +42,8 @@ def least_scores(a, b, length):
         (5, 200, (30, 70), 2, 4),
     ],
 )
-def test_scores_are_those_of_the_best_correlations(
-    walk, monkeypatch, by_products, n, width, lengths, first, stop
-):
+def test_scores_are_those_of_the_best_correlations(walk, n, width, lengths, first, stop):
     """Some series are shorter, candidates are of a part of them, lengths go two at a time."""
-    monkeypatch.setattr(walk, "multiplies_matrices", lambda: by_products)
     rng = np.random.default_rng(n)
     values = rng.normal(size=(n, width)).cumsum(axis=1)
     sizes = rng.integers(max(lengths), width + 1, n)

@@ -148,7 +148,7 @@ class Lines:
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
             launch(
-                (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
+                (blocks_for(max(windows[first:stop]), kernel.beside), n_rows, stop - first),
                 256,
                 lengths=table[first:stop],
                 n_block=n_block,

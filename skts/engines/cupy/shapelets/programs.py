@@ -20,9 +20,7 @@ __all__ = [
 ]
 
 #: Columns of a lane that are compiled.
-COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
-#: Products beside each other that are compiled.
-TILES = (1, 2, 3, 4, 5, 6, 7, 8)
+COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 #: Keys of a lane that are compiled, for order lines of 32 times as many series.
 KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
@@ -44,12 +42,6 @@ def walk_kernel(n_windows: int) -> str:
     return f"segments<{columns_of_strips(n_windows)}>"
 
 
-def products_kernel(n_windows: int) -> str:
-    """The instance that walks over so many windows by products of matrices."""
-    tiles = min(TILES, key=lambda t: -(-n_windows // (8 * t)) * (t + 1.5))
-    return f"products<{tiles}>"
-
-
 class ScanKernel(NamedTuple):
     """The instance that judges order lines, and its launch shape.
 
@@ -61,14 +53,17 @@ class ScanKernel(NamedTuple):
         Keys of a lane; of a block, if the line is wide.
     shared : int
         Bytes of shared memory.
+    beside : int, default 1
+        Neighbouring candidates of a block.
     tabled : bool, default False
-        Whether it holds what entropies change by.
+        Whether shared memory holds what entropies change by.
     """
 
     file: str
     name: str
     keys: int
     shared: int
+    beside: int = 1
     tabled: bool = False
 
     @property
@@ -83,13 +78,15 @@ def scan_kernel(
     """The instance for so many series and classes; None where there is none."""
     keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
     if keys is not None:
-        # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
-        shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
+        beside = 32 if keys <= 8 else 16 if keys <= 16 else 8
+        # scores of candidates, labels, keys in order, numbers of classes of each lane
+        shared = 4 * ((beside + 2) * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
         if shared <= most_shared:
             table = 4 * n_members * n_classes
             tabled = table <= MOST_TABLE and shared + table <= most_shared
             shared += table if tabled else 0
-            return ScanKernel("shapelets/order_lines.cu", f"scan<{keys}>", keys, shared, tabled)
+            name = f"scan<{keys}>"
+            return ScanKernel("shapelets/order_lines.cu", name, keys, shared, beside, tabled)
     if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
         return None
     padded = _padded(n_members)
@@ -115,7 +112,6 @@ def kernels() -> dict[str, list[str]]:
             *("prepare", "doubts", "edges", "nearest"),
             *(f"segments<{k}>" for k in COLUMNS),
         ],
-        "shapelets/products.cu": [f"products<{tiles}>" for tiles in TILES],
         "shapelets/order_lines.cu": [
             "weed",
             "cuts",

@@ -2,8 +2,11 @@
 #pragma once
 #include "shapelets/order_lines.cuh"
 
-// Neighbouring candidates of a series that a block of `scan` has.
-constexpr int BESIDE = 8;
+// Warps of a block of `scan`, and neighbouring candidates of a series that it has, by the keys of a lane: many, since a block
+// waits for memory several times before its warps begin, as many as shared memory has room for.
+constexpr int WARPS = 8;
+template <int E>
+constexpr int BESIDE = E <= 8 ? 32 : E <= 16 ? 16 : 8;
 
 // Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the other way round of keys that are
 // sorted in runs of `size`, in every second run.
@@ -195,16 +198,18 @@ __device__ __forceinline__ void bring(T& to, const T* __restrict__ from) {
 
 // Bring the scores of the candidates of a block to shared memory, labels and kinds of all members, the worst error of the
 // series of these, and whether any member has constant windows or none: all threads.
+template <int E>
 __device__ __forceinline__ void load_candidates(
     const Scores& scores, const Judge& judge, const int* __restrict__ members, int row, int start, int count, int n_block,
     int n_series, int* tile, int* about, int& worst, int& special
 ) {
     const int n = judge.n_members;
-    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
-        const int k = place / BESIDE, at = start + place % BESIDE;
+#pragma unroll 4
+    for (int place = threadIdx.x; place < n * BESIDE<E>; place += WARPS * 32) {
+        const int k = place / BESIDE<E>, at = start + place % BESIDE<E>;
         if (at < count)
-            tile[k * (BESIDE + 1) + place % BESIDE] =
-                scores.heads[((long long)__ldg(members + k) * n_block + row) * scores.n_windows + at];
+            tile[k * (BESIDE<E> + 1) + place % BESIDE<E>] =
+                __ldg(scores.heads + ((long long)__ldg(members + k) * n_block + row) * scores.n_windows + at);
     }
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
@@ -235,7 +240,7 @@ __device__ __forceinline__ bool make_keys(
         if (k >= n) continue;
         bool sure;
         const float distance = joined_distance(
-            scores[k * (BESIDE + 1)], about[k] >> LABEL_BITS, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
+            scores[k * (BESIDE<E> + 1)], about[k] >> LABEL_BITS, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
             changed
         );
         keys[r] = __float_as_int(distance);
@@ -266,7 +271,7 @@ __device__ __forceinline__ void make_plain_keys(
         const int k = r * 32 + lane;
         keys[r] = NO_KEY;
         if (k >= n) continue;
-        const float distance = k == own ? 0.0f : distance_of(scores[k * (BESIDE + 1)]);
+        const float distance = k == own ? 0.0f : distance_of(scores[k * (BESIDE<E> + 1)]);
         keys[r] = __float_as_int(distance);
         most = fmaxf(most, distance);
     }

@@ -12,13 +12,10 @@ from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
 from ..transfers import is_small, send, send_one
-from .programs import columns_of_strips, products_kernel, walk_kernel
+from .programs import columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
 
-#: Devices that have products of matrices in float64, from this capability on, and float64 units
-#: that are slower than those of float32 by this factor at most: on others they are slower still.
-PRODUCTS_CAPABILITY, MOST_RATIO = 80, 4
 #: Addresses and numbers of the scores of a length for kernels: `Scores` of ``order_lines.cuh``.
 SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
@@ -119,13 +116,6 @@ class PackedScores:
         return self.scores.shape[-1] - self.lengths[z] + self.lengths[0]
 
 
-def multiplies_matrices() -> bool:
-    """Whether the current device multiplies matrices faster than it adds products, in float64."""
-    device = cp.cuda.Device()
-    slower = device.attributes["SingleToDoublePrecisionPerfRatio"]
-    return int(device.compute_capability) >= PRODUCTS_CAPABILITY and slower <= MOST_RATIO
-
-
 class Walk:
     """The walk over the windows of series, for ever longer lengths.
 
@@ -147,7 +137,6 @@ class Walk:
         self.series, self.first, self.stop = series, first, stop
         n, width = series.points.shape
         self.edge = width - shortest + 1
-        self.by_products = multiplies_matrices()
         self.before = self.last = 0
         n_block = stop - first
         self.grown = cp.empty((n, self.edge, 5))
@@ -155,11 +144,8 @@ class Walk:
         # a block of all series is its own other side
         other = (together, n, n_block, self.edge)
         self.backward = self.forward if n_block == n else cp.empty(other)
-        if self.by_products:
-            self.carry = cp.empty((together, n_block, n, self.edge + WALK_CHUNK, 2))
-        else:
-            several = self.edge > 32 * columns_of_strips(self.edge)
-            self.carry = cp.empty(self.forward.size if several else 0)
+        several = self.edge > 32 * columns_of_strips(self.edge)
+        self.carry = cp.empty(self.forward.size if several else 0)
 
     def __call__(self, lengths: tuple[int, ...]) -> PackedScores:
         """Scores for some lengths, ascending and longer than those before.
@@ -228,12 +214,7 @@ class Walk:
             )
             return PackedScores(lengths, first, scores, w, constant, errors, floors, kinds)
         self._grow_edges(sizes)
-        if self.by_products:
-            launch = load_kernel("shapelets/products.cu", products_kernel(stride))
-            grid = blocks_for(n, 4), blocks_for(n_block, 8), many
-        else:
-            launch = load_kernel("shapelets/shapelets.cu", walk_kernel(stride))
-        launch(
+        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
             grid,
             128,
             windows=windows,

@@ -58,7 +58,6 @@ class Device:
             "MaxSharedMemoryPerBlock": 48 * 1024,
             "MaxThreadsPerBlock": 1024,
             "WarpSize": 32,
-            "SingleToDoublePrecisionPerfRatio": 2,
         }
 
     @property
