@@ -174,29 +174,22 @@ extern "C" __global__ void __launch_bounds__(128) compare(
     same[k] = alike;
 }
 
-// The best cut of certified distances, one thread a candidate: gain, -1 where there is no cut, and gap, as
-// `Criterion.best_cuts` finds them; where weights differ, a gain below what those may be off by is none. `ordered` holds
-// the distances of each candidate in ascending order, `order` whose they are; `normalized` tells which candidates have
-// distances of normalised windows; `left`, of n_classes to a candidate, starts as 0; `sums` is scratch like `ordered`.
-extern "C" __global__ void __launch_bounds__(64) cuts(
-    const double* __restrict__ ordered, const long long* __restrict__ order,
-    const unsigned char* __restrict__ normalized, int n_candidates, const Judge* __restrict__ rules, int* left, double* sums, long long* __restrict__ gains,
-    double* __restrict__ gaps
+// The best cut of distances in ascending order: gain, -1 where there is no cut, and gap, as `Criterion.best_cuts` finds them;
+// where weights differ, a gain below what those may be off by is none. `label_at` tells whose the distances are, `sums` is
+// room for as many numbers, `left`, of n_classes, starts as 0; `floor` is 1 where distances are of normalised windows.
+template <typename Label>
+__device__ __forceinline__ void find_cut(
+    const Judge& judge, const double* ordered, const Label& label_at, double floor, int* left, double* sums, long long& gain_found,
+    double& gap_found
 ) {
-    const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
-    if (candidate >= n_candidates) return;
-    const Judge judge = *rules;
     const int n = judge.n_members;
-    ordered += (long long)candidate * n, order += (long long)candidate * n;
-    sums += (long long)candidate * n, left += (long long)candidate * judge.n_classes;
     double total = 0;
     for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
-    const double floor = normalized[candidate];
     const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
     double gap = -Arithmetic<double>::infinity();
     for (int k = 0; k < n - 1; ++k) {
-        const int label = judge.labels[order[k]], there = left[label]++;
+        const int label = label_at(k), there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;
         each += term[1] - term[0];
         const int size = k + 1;
@@ -206,10 +199,72 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
         long long both;
         if (!judge.base && !weigh(judge, left, 1, both)) continue;
         const long long gain = (judge.base ? judge.base[size] : judge.whole - both) + each;
+        if (gain < best) continue;
         const double right = __ddiv_rn(__dsub_rn(total, sums[k]), (double)(n - size));
         const double here = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
-        if (gain > best || (gain == best && here > gap)) best = gain, gap = here;
+        if (gain > best || here > gap) best = gain, gap = here;
     }
-    gains[candidate] = best;
-    gaps[candidate] = gap;
+    gain_found = best;
+    gap_found = gap;
+}
+
+// The best cuts of certified distances, one thread a candidate. `ordered` holds the distances of each candidate in ascending
+// order, `order` whose they are; `normalized` tells which candidates have distances of normalised windows; `left`, of
+// n_classes to a candidate, starts as 0; `sums` is scratch like `ordered`.
+extern "C" __global__ void __launch_bounds__(64) cuts(
+    const double* __restrict__ ordered, const long long* __restrict__ order,
+    const unsigned char* __restrict__ normalized, int n_candidates, const Judge* __restrict__ rules, int* left, double* sums, long long* __restrict__ gains,
+    double* __restrict__ gaps
+) {
+    const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
+    if (candidate >= n_candidates) return;
+    const Judge judge = *rules;
+    const long long begin = (long long)candidate * judge.n_members;
+    auto label_at = [&](int k) { return judge.labels[order[begin + k]]; };
+    find_cut(
+        judge, ordered + begin, label_at, (double)normalized[candidate], left + (long long)candidate * judge.n_classes,
+        sums + begin, gains[candidate], gaps[candidate]
+    );
+}
+
+// The same of distances in the order of the members: one block, one candidate, which sorts them in shared memory, of `padded`
+// places, a power of two. There are so many distances, sums and labels, and as many counters as classes.
+extern "C" __global__ void __launch_bounds__(SORTING_THREADS) sort_and_cut(
+    const double* __restrict__ distances, const unsigned char* __restrict__ normalized, int padded,
+    const Judge* __restrict__ rules, long long* __restrict__ gains, double* __restrict__ gaps
+) {
+    extern __shared__ double room[];
+    __shared__ Judge judge;
+    double *const ordered = room, *const sums = room + padded;
+    int* const labels = (int*)(sums + padded);
+    int* const left = labels + padded;
+    bring(judge, rules);
+    __syncthreads();
+    const int n = judge.n_members;
+    distances += (long long)blockIdx.x * n;
+    for (int k = threadIdx.x; k < padded; k += SORTING_THREADS) {
+        ordered[k] = k < n ? distances[k] : Arithmetic<double>::infinity();
+        labels[k] = k < n ? judge.labels[k] : 0;
+    }
+    for (int c = threadIdx.x; c < judge.n_classes; c += SORTING_THREADS) left[c] = 0;
+    for (int size = 2; size <= padded; size *= 2)
+        for (int apart = size / 2; apart > 0; apart /= 2) {
+            __syncthreads();
+            for (int pair = threadIdx.x; pair < padded / 2; pair += SORTING_THREADS) {
+                const int low = pair / apart * 2 * apart + pair % apart, high = low + apart;
+                const double a = ordered[low], b = ordered[high];
+                if (low & size ? a < b : a > b) {
+                    const int label = labels[low];
+                    ordered[low] = b, ordered[high] = a;
+                    labels[low] = labels[high], labels[high] = label;
+                }
+            }
+        }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        auto label_at = [&](int k) { return labels[k]; };
+        find_cut(
+            judge, ordered, label_at, (double)normalized[blockIdx.x], left, sums, gains[blockIdx.x], gaps[blockIdx.x]
+        );
+    }
 }

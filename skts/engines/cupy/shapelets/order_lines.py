@@ -7,14 +7,14 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from ...core.constants import WIDE_THREADS
+from ...core.constants import SORTING_THREADS, WIDE_THREADS
 from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
 from .matches import best_matches
-from .programs import NAMED_SHARED, ScanKernel, scan_kernel
+from .programs import NAMED_SHARED, ScanKernel, padded_members, scan_kernel, sorted_bytes
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 
@@ -26,6 +26,8 @@ CANDIDATE_BOUND = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
+#: Bytes of a block that sorts the distances of a candidate, at most: two such blocks fit everywhere.
+SORTED_BYTES = 24 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
 
@@ -371,15 +373,29 @@ class Lines:
         if self.on_host or self.rules.only_bounds:
             cuts = self.criterion.best_cuts(to_host(joined), normalized)
             return cuts.gain, cuts.gap, distances
-        order = cp.argsort(joined, axis=1)
-        ordered = cp.take_along_axis(joined, order, axis=1)
         normalized = send_one(normalized.astype(np.uint8))
-        left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         found = cp.empty((2, m), np.int64)
-        load_kernel("shapelets/order_lines.cu", "cuts")(
-            (blocks_for(m, 64),),
-            (64,),
-            (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
-        )
+        shared = sorted_bytes(n, self.rules.n_classes)
+        if shared <= SORTED_BYTES:
+            load_kernel("shapelets/order_lines.cu", "sort_and_cut", shared)(
+                (m,),
+                SORTING_THREADS,
+                distances=cp.ascontiguousarray(joined),
+                normalized=normalized,
+                padded=padded_members(n),
+                rules=self.rules.judge,
+                gains=found[0],
+                gaps=found[1].view(np.float64),
+                shared_mem=shared,
+            )
+        else:
+            order = cp.argsort(joined, axis=1)
+            ordered = cp.take_along_axis(joined, order, axis=1)
+            left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
+            load_kernel("shapelets/order_lines.cu", "cuts")(
+                (blocks_for(m, 64),),
+                (64,),
+                (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
+            )
         gains, gaps = bring(found)
         return gains, gaps.view(np.float64), distances

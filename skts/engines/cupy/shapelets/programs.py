@@ -15,7 +15,9 @@ __all__ = [
     "kernels",
     "columns_of_strips",
     "most_classes",
+    "padded_members",
     "scan_kernel",
+    "sorted_bytes",
     "walk_kernel",
 ]
 
@@ -89,18 +91,24 @@ def scan_kernel(
             return ScanKernel("shapelets/order_lines.cu", name, keys, shared, beside, tabled)
     if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
         return None
-    padded = _padded(n_members)
+    padded = padded_members(n_members)
     return ScanKernel(
         "shapelets/wide_lines.cu", "scan_wide", padded, 4 * padded + 2 * WIDE_THREADS * n_classes
     )
 
 
+def sorted_bytes(n_members: int, n_classes: int) -> int:
+    """Shared memory of a block that sorts the certified distances of a candidate."""
+    # distances, sums and labels; counters of classes
+    return 20 * padded_members(n_members) + 4 * n_classes
+
+
 def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
     """Classes that a block has room for beside so many series."""
-    return min(2**LABEL_BITS - 1, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+    return min(2**LABEL_BITS - 1, (most_shared - 4 * padded_members(n_members)) // (2 * WIDE_THREADS))
 
 
-def _padded(n_members: int) -> int:
+def padded_members(n_members: int) -> int:
     """Keys that a block sorts."""
     return 1 << max(0, n_members - 1).bit_length()
 
@@ -115,6 +123,7 @@ def kernels() -> dict[str, list[str]]:
         "shapelets/order_lines.cu": [
             "weed",
             "cuts",
+            "sort_and_cut",
             "digest",
             "compare",
             *(f"scan<{keys}>" for keys in KEYS),
