@@ -102,8 +102,9 @@ __global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 
 extern "C" __global__ void __launch_bounds__(1024) weed(
     Reached* reached, CandidateBound* list, int capacity
 ) {
-    __shared__ int sums[32], most;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    constexpr int ENTRIES = 4;  // of a thread at a time
+    __shared__ int most, kept;
+    const int lane = threadIdx.x & 31;
     const int count = min(reached->count, capacity);
     const long long gain = reached->gain;
     // gaps order as integers do once negative ones are turned over
@@ -111,33 +112,40 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const int bits = __float_as_int(gap);
         return bits < 0 ? bits ^ 0x7fffffff : bits;
     };
-    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
+    if (threadIdx.x == 0) {
+        most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
+        kept = 0;
+    }
     __syncthreads();
     int mine = turned(-Arithmetic<float>::infinity());
+#pragma unroll 4
     for (int k = threadIdx.x; k < count; k += blockDim.x)
         if (list[k].gain == gain) mine = max(mine, turned(list[k].low));
     atomicMax(&most, mine);
     __syncthreads();
-    int kept = 0;
-    for (int base = 0; base < count; base += blockDim.x) {
-        const int k = base + threadIdx.x;
-        CandidateBound here;
-        bool keep = false;
-        if (k < count) {
-            here = list[k];
-            keep = here.gain > gain || (here.gain == gain && turned(here.high) >= most);
+    for (int base = 0; base < count; base += ENTRIES * blockDim.x) {
+        CandidateBound here[ENTRIES];
+        bool keep[ENTRIES];
+#pragma unroll
+        for (int u = 0; u < ENTRIES; ++u) {
+            const int k = base + u * blockDim.x + threadIdx.x;
+            keep[u] = false;
+            if (k >= count) continue;
+            here[u] = list[k];
+            keep[u] = here[u].gain > gain || (here[u].gain == gain && turned(here[u].high) >= most);
         }
-        const unsigned votes = __ballot_sync(ALL, keep);
-        if (lane == 0) sums[warp] = __popc(votes);
+        // those that are kept go where others have been read; their order does not matter
         __syncthreads();
-        int place = kept + lanes_before(votes, lane);
-        for (int other = 0; other < 32; ++other) {
-            if (other < warp) place += sums[other];
-            kept += sums[other];
+#pragma unroll
+        for (int u = 0; u < ENTRIES; ++u) {
+            const unsigned votes = __ballot_sync(ALL, keep[u]);
+            int place = 0;
+            if (lane == 0 && votes) place = atomicAdd(&kept, __popc(votes));
+            place = __shfl_sync(ALL, place, 0) + lanes_before(votes, lane);
+            if (keep[u]) list[place] = here[u];
         }
-        if (keep) list[place] = here;
-        __syncthreads();
     }
+    __syncthreads();
     if (threadIdx.x == 0) {
         reached->settled = gain;
         reached->gap = __int_as_float(most < 0 ? most ^ 0x7fffffff : most);

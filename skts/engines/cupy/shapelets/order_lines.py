@@ -26,10 +26,16 @@ CANDIDATE_BOUND = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
-#: Bytes of a block that sorts the distances of a candidate, at most: two such blocks fit everywhere.
-SORTED_BYTES = 24 * 1024
+#: Bytes of a block that sorts the distances of a candidate, at most.
+SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
+
+
+def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]) -> int:
+    """How many bounds, which are in descending order, are no lower than a gain and a gap."""
+    more, as_much = (int(np.searchsorted(-gain, -best[0], side)) for side in ("left", "right"))
+    return more + int(np.searchsorted(-gap[more:as_much], -best[1], "right"))
 
 
 def most_shared() -> int:
@@ -246,11 +252,12 @@ class Lines:
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
-        bounds = self.list[: self._count()]
-        if len(bounds) > FIRST_BATCH:
-            bounds = self._distinct(bounds)
-        bounds = bring(bounds).view(CANDIDATE_BOUND).ravel()
-        bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
+        listed = self.list[: self._count()]
+        if len(listed) > FIRST_BATCH:
+            bounds = bring(self._in_order(self._distinct(listed))).view(CANDIDATE_BOUND).ravel()
+        else:
+            bounds = bring(listed).view(CANDIDATE_BOUND).ravel()
+            bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
         way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
         where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
         return bounds["gain"], bounds["high"].astype(np.float64), where
@@ -302,6 +309,13 @@ class Lines:
         load_kernel("shapelets/order_lines.cu", "compare")(*grid, (*arrays, of, same))
         return bounds[order[(of == cp.arange(n)) | (same == 0)]]
 
+    def _in_order(self, bounds: cp.ndarray) -> cp.ndarray:
+        """Bounds of candidates in descending order, sorted on the device."""
+        high = bounds.view(cp.int32).reshape(len(bounds), -1)[:, 2].astype(np.int64)
+        # floats order as integers do once negative ones are turned over
+        high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
+        return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]
+
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
         """Measure candidates in the order of their bounds, until no other can be the best.
 
@@ -315,9 +329,9 @@ class Lines:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
         first, size = 0, min(FIRST_BATCH, most)
-        while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
-            some = where[first : first + size]
-            first, size = first + size, min(4 * size, most)
+        while first < (stop := _count_that_reach(gain, gap, self.best)):
+            some = where[first : min(first + size, stop)]
+            first, size = first + len(some), min(4 * size, most)
             gains, gaps, distances = self._cuts(some)
             if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ShapeletTiles"]
 
 #: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
-WORTH_A_LAUNCH, TOGETHER = 2**31, 32
+WORTH_A_LAUNCH, TOGETHER = 2**34, 32
 #: CPU seconds that compiling what only a search needs takes; seconds in which the host judges a
 #: distance of a candidate.
 TO_COMPILE, JUDGED = 2.0, 1e-7
@@ -329,7 +329,7 @@ def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Shapele
     while block > LANES and max(2 * of_lengths(1), 8 * LIST_BYTES * of_a_length()) > budget:
         block = max(LANES, block // 2)
     together = min(
-        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 4 // of_lengths(1)
+        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 16 // of_lengths(1)
     )
     together = min(max(together, 1), TOGETHER, many)
     total = of_a_length() * many * reduction.series.n_channels
