@@ -105,7 +105,9 @@ def sorted_bytes(n_members: int, n_classes: int) -> int:
 
 def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
     """Classes that a block has room for beside so many series."""
-    return min(2**LABEL_BITS - 1, (most_shared - 4 * padded_members(n_members)) // (2 * WIDE_THREADS))
+    return min(
+        2**LABEL_BITS - 1, (most_shared - 4 * padded_members(n_members)) // (2 * WIDE_THREADS)
+    )
 
 
 def padded_members(n_members: int) -> int:
