@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     int* const about = shared + n * (BESIDE<E> + 1);  // label and kind of each member
-    float* table = (float*)(about + n + WARPS * 32 * E) + WARPS * n_classes * 16;
+    float* const table = (float*)(about + n + WARPS * 32 * E) + WARPS * n_classes * 16;
     WarpLine<E> line;
     line.keys = (unsigned*)about + n + which * 32 * E;
     line.left = (unsigned short*)(about + n + WARPS * 32 * E) + which * n_classes * 32;
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 
     if (start >= count) return;
     load_candidates<E>(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
     if (node.tabled && judge.base)
-        for (int k = threadIdx.x; k < n * n_classes; k += blockDim.x) table[k] = __ldg(judge.rough_changes + k);
-    else table = nullptr;
+        for (int k = threadIdx.x; k < n * n_classes; k += WARPS * 32) table[k] = __ldg(judge.rough_changes + k);
+    const float* const changes = node.tabled ? table : judge.rough_changes;
     __syncthreads();
     const float nats = (float)(1 / judge.unit);  // a power of two
     for (int i = start + which; i < min(start + BESIDE<E>, count); i += WARPS) {
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 
             }
             lay_down<E>(keys, line, n);
             float top = -Arithmetic<float>::infinity();
-            if (!may_be_best(judge, line, doubt, nats, bounds, table, top)) continue;
+            if (!may_be_best(judge, line, doubt, nats, bounds, changes, top)) continue;
             const long long each = entropies_before(judge, line);
             const float sum = sum_of_distances(line, doubt);
             const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);

@@ -334,12 +334,12 @@ __device__ __forceinline__ void count_before(const Judge& judge, const WarpLine<
 
 // A first look at a line, in single precision: whether it may gain what is reached for certain. `top` gets the best gain of
 // any cut in nats, allowed or not: in the true order one of the same size may be. `tally` counts the classes of the keys that
-// have been met, `base` tells whether it begins with those of the lanes before; `change(label, count)` is what the entropies
-// change by when so many of a class become one more.
-template <int E, typename T, typename Change>
+// have been met, `from_left` tells whether it begins with those of the lanes before. `changes`, in shared memory or not, are
+// what the entropies change by: for each class, when so many of it on the left become one more.
+template <int E, typename T>
 __device__ __forceinline__ bool first_look(
     const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float nats, const BoundList& bounds, T tally,
-    bool from_left, const Change& change, float& top
+    bool from_left, const float* changes, float& top
 ) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
     const int n = judge.n_members, lane = line.lane;
@@ -352,7 +352,7 @@ __device__ __forceinline__ bool first_look(
     for (int r = 0; r < line.mine; ++r) {
         if (lane * E + r == n - 1) break;
         const unsigned label = label_of(key), next = line.next(r);
-        rough += change(label, tally.of(label) + (from_left ? 0 : line.left[label * 32 + lane]));
+        rough += changes[label * n + tally.of(label) + (from_left ? 0 : line.left[label * 32 + lane])];
         tally.add(label);
         if (units_between(key, next) <= near) {
             const int relative = relation(key, next, doubt);
@@ -370,21 +370,14 @@ __device__ __forceinline__ bool first_look(
     return gain + (float)judge.slack >= __shfl_sync(ALL, goal, 0);
 }
 
-// Count the classes before each lane, and take a first look: true where there is none, or it does not rule the line out. `table`
-// has the changes in shared memory, or is null where that has no room for them.
+// Count the classes before each lane, and take a first look: true where there is none, or it does not rule the line out.
 template <int E>
 __device__ __forceinline__ bool may_be_best(
     const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float nats, const BoundList& bounds,
-    const float* table, float& top
+    const float* changes, float& top
 ) {
-    const int n = judge.n_members;
     auto look = [&](auto tally, bool from_left) {
-        if (table) {
-            auto change = [&](unsigned label, int count) { return table[label * n + count]; };
-            return first_look(judge, line, doubt, nats, bounds, tally, from_left, change, top);
-        }
-        auto change = [&](unsigned label, int count) { return __ldg(judge.rough_changes + label * n + count); };
-        return first_look(judge, line, doubt, nats, bounds, tally, from_left, change, top);
+        return first_look(judge, line, doubt, nats, bounds, tally, from_left, changes, top);
     };
     if (judge.n_classes <= Tally<unsigned>::MOST) {
         count_before(judge, line, Tally<unsigned>());
