@@ -875,7 +875,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/shapelets/": [
         (
             "segments",
-            "__shared__ double enterings[4][CHUNK], leavings[4][CHUNK];",
+            "alignas(16) __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];",
             ("4 -> 5",),
             UNREAD,
         ),
@@ -925,7 +925,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             FASTEST,
         ),
         (
-            "_room.of_lengths",
+            "_room_of.of_lengths",
             "return together * (32 * n * block * windows + (100 * n + 40 * block) * "
             "(windows + 32))",
             ("100 -> 101",),
@@ -950,9 +950,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             TOGETHER,
         ),
         (
-            "_room",
-            "nbytes = of_lengths(together) + 48 * n * (windows + width * "
-            "reduction.series.n_channels)",
+            "_room_of",
+            "nbytes = of_lengths(together) + 48 * n * (windows + width * n_channels)",
             ("48 -> 47",),
             ROOM,
         ),
@@ -980,12 +979,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "judge_runs",
             "on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);",
             ("+=",),
-            LOOSER,
-        ),
-        (
-            "count_before",
-            "rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));",
-            ("+ -> - #3",),
             LOOSER,
         ),
     ],

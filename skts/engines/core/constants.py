@@ -38,6 +38,7 @@ __all__ = [
     "SHORT_WINDOW",
     "SMALLEST_RANGE",
     "SORTED_SERIES",
+    "SORTING_THREADS",
     "STEP_THREADS",
     "TAKES_NO_PART",
     "TIE",
@@ -110,8 +111,8 @@ SEARCH_THREADS = 256
 SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
 MOMENT_POINTS, MOMENT_THREADS = 60, 128
 #: Shapelets: windows of at most so many points are compared point by point; rows that a walk
-#: fetches at a time; threads of a block that sorts a wide order line.
-SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS = 6, 32, 256
+#: fetches at a time; threads of a block that sorts a wide order line, and certified distances.
+SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS, SORTING_THREADS = 6, 32, 256, 128
 #: Matches: threads of a block, neighbouring windows of a thread, and series of a block, at most.
 MATCH_THREADS, MATCH_WINDOWS, MATCH_SERIES = 128, 9, 56
 #: Dilated shapelets that a warp compares with a window together.

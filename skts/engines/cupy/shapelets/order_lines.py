@@ -7,14 +7,14 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from ...core.constants import WIDE_THREADS
+from ...core.constants import SORTING_THREADS, WIDE_THREADS
 from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
 from .matches import best_matches
-from .programs import NAMED_SHARED, ScanKernel, scan_kernel
+from .programs import NAMED_SHARED, ScanKernel, padded_members, scan_kernel, sorted_bytes
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 
@@ -26,8 +26,16 @@ CANDIDATE_BOUND = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
+#: Bytes of a block that sorts the distances of a candidate, at most.
+SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
+
+
+def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]) -> int:
+    """How many bounds, which are in descending order, are no lower than a gain and a gap."""
+    more, as_much = (int(np.searchsorted(-gain, -best[0], side)) for side in ("left", "right"))
+    return more + int(np.searchsorted(-gap[more:as_much], -best[1], "right"))
 
 
 def most_shared() -> int:
@@ -148,13 +156,13 @@ class Lines:
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
             launch(
-                (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
+                (blocks_for(max(windows[first:stop]), kernel.beside), n_rows, stop - first),
                 256,
                 lengths=table[first:stop],
                 n_block=n_block,
                 n_series=n_series,
                 candidates=dict(zip(("rows", "sizes", "owns"), of_rows, strict=True)),
-                node=self._node(members, channel),
+                node=self._node(members, channel, kernel),
                 bounds=self._bound_list,
                 shared_mem=kernel.shared,
             )
@@ -192,7 +200,7 @@ class Lines:
                     padded=kernel.keys,
                     n_series=len(scores),
                     candidates=dict(zip(("rows", "sizes", "owns"), some, strict=True)),
-                    node=self._node(members, channel),
+                    node=self._node(members, channel, kernel),
                     bounds=self._bound_list,
                     shared_mem=kernel.shared,
                 )
@@ -203,7 +211,7 @@ class Lines:
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return send_one(told.view(np.int64).reshape(len(told), -1))
 
-    def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
+    def _node(self, members: cp.ndarray, channel: int, kernel: ScanKernel) -> dict[str, Any]:
         """The argument `node` of kernels."""
         return {
             "members": members,
@@ -213,6 +221,7 @@ class Lines:
             "n_ways": len(self.ways),
             "ways": self.way_numbers,
             "channel": channel,
+            "tabled": int(kernel.tabled),
         }
 
     @property
@@ -243,11 +252,12 @@ class Lines:
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
-        bounds = self.list[: self._count()]
-        if len(bounds) > FIRST_BATCH:
-            bounds = self._distinct(bounds)
-        bounds = bring(bounds).view(CANDIDATE_BOUND).ravel()
-        bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
+        listed = self.list[: self._count()]
+        if len(listed) > FIRST_BATCH:
+            bounds = bring(self._in_order(self._distinct(listed))).view(CANDIDATE_BOUND).ravel()
+        else:
+            bounds = bring(listed).view(CANDIDATE_BOUND).ravel()
+            bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
         way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
         where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
         return bounds["gain"], bounds["high"].astype(np.float64), where
@@ -299,6 +309,13 @@ class Lines:
         load_kernel("shapelets/order_lines.cu", "compare")(*grid, (*arrays, of, same))
         return bounds[order[(of == cp.arange(n)) | (same == 0)]]
 
+    def _in_order(self, bounds: cp.ndarray) -> cp.ndarray:
+        """Bounds of candidates in descending order, sorted on the device."""
+        high = bounds.view(cp.int32).reshape(len(bounds), -1)[:, 2].astype(np.int64)
+        # floats order as integers do once negative ones are turned over
+        high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
+        return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]
+
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
         """Measure candidates in the order of their bounds, until no other can be the best.
 
@@ -312,9 +329,9 @@ class Lines:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
         first, size = 0, min(FIRST_BATCH, most)
-        while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
-            some = where[first : first + size]
-            first, size = first + size, min(4 * size, most)
+        while first < (stop := _count_that_reach(gain, gap, self.best)):
+            some = where[first : min(first + size, stop)]
+            first, size = first + len(some), min(4 * size, most)
             gains, gaps, distances = self._cuts(some)
             if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)
@@ -370,15 +387,29 @@ class Lines:
         if self.on_host or self.rules.only_bounds:
             cuts = self.criterion.best_cuts(to_host(joined), normalized)
             return cuts.gain, cuts.gap, distances
-        order = cp.argsort(joined, axis=1)
-        ordered = cp.take_along_axis(joined, order, axis=1)
         normalized = send_one(normalized.astype(np.uint8))
-        left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         found = cp.empty((2, m), np.int64)
-        load_kernel("shapelets/order_lines.cu", "cuts")(
-            (blocks_for(m, 64),),
-            (64,),
-            (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
-        )
+        shared = sorted_bytes(n, self.rules.n_classes)
+        if shared <= SORTED_BYTES:
+            load_kernel("shapelets/order_lines.cu", "sort_and_cut", shared)(
+                (m,),
+                SORTING_THREADS,
+                distances=cp.ascontiguousarray(joined),
+                normalized=normalized,
+                padded=padded_members(n),
+                rules=self.rules.judge,
+                gains=found[0],
+                gaps=found[1].view(np.float64),
+                shared_mem=shared,
+            )
+        else:
+            order = cp.argsort(joined, axis=1)
+            ordered = cp.take_along_axis(joined, order, axis=1)
+            left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
+            load_kernel("shapelets/order_lines.cu", "cuts")(
+                (blocks_for(m, 64),),
+                (64,),
+                (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
+            )
         gains, gaps = bring(found)
         return gains, gaps.view(np.float64), distances

@@ -264,10 +264,14 @@ __device__ __forceinline__ bool begin_scores(const Pair& pair, const Block& bloc
     return true;
 }
 
+// Where the least scores of a row of a chunk are, one of each lane: two rows side by side, so that a lane stores both together
+// and 32 lanes that read a row each read 32 banks.
+__device__ __forceinline__ int* row_of_lanes(int* of_lanes, int row) { return of_lanes + row / 2 * 66 + (row & 1); }
+
 // The least of a row: one lane reads what all lanes have found there.
-__device__ __forceinline__ int least_of_row(const int* of_lanes, int least) {
+__device__ __forceinline__ int least_of_row(const int* of_row, int least) {
 #pragma unroll 8
-    for (int other = 0; other < 32; ++other) least = min(least, of_lanes[other]);
+    for (int other = 0; other < 32; ++other) least = min(least, of_row[2 * other]);
     return least;
 }
 
@@ -338,11 +342,11 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
                     least_here = min(least_here, score);
                     least[k] = min(least[k], score);
                 }
-                of_lanes[which][t * 33 + lane] = least_here;
+                row_of_lanes(of_lanes[which], t)[2 * lane] = least_here;
             }
             __syncwarp();
             if (lane < stop)
-                pair.of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? pair.of_rows[i] : NOTHING);
+                pair.of_rows[i] = least_of_row(row_of_lanes(of_lanes[which], lane), start ? pair.of_rows[i] : NOTHING);
         }
         if (pair.inside)
 #pragma unroll
@@ -383,28 +387,64 @@ __device__ __forceinline__ void begin_strip(
     }
 }
 
-// Walk down the rows of a chunk, one after the other: its step, its scores. ALL_THERE tells that every lane has K columns;
-// else scores of columns that are not there are raised to NOTHING by `lowest`.
+// The score of a covariance; `lowest` raises it to NOTHING where the lane has no such column.
+template <bool ALL_THERE>
+__device__ __forceinline__ int score_of(double cov, double row_weight, double weight, int lowest) {
+    const int score = bits_of(fma(cov * -row_weight, weight, 1.0));
+    return ALL_THERE ? score : max(score, lowest);
+}
+
+// Two rows down, from the last column on: the upper row of each column is known just before the lower one needs it, so that
+// both scores of a column meet, and the least of three numbers takes one instruction.
+template <int K, bool ALL_THERE>
+__device__ __forceinline__ void walk_two_rows(
+    Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int t, int lane
+) {
+    const Row<double> one = chunk.stage[t], two = chunk.stage[t + 1];
+    const double2 entering = *(const double2*)(chunk.entering + t);
+    auto down = [&](const Row<double>& row, int k, double left) {
+        return fma(row.p, strip.q[k], fma(row.r, strip.s[k], left));
+    };
+    const double left = strip.from_left(entering.x, lane);
+    double upper = down(one, K - 1, K > 1 ? strip.cov[max(0, K - 2)] : left);
+    const double last = upper, shifted = __shfl_up_sync(ALL, upper, 1), lower_left = lane == 0 ? entering.y : shifted;
+    int low = NOTHING, lower_low = NOTHING;
+#pragma unroll
+    for (int k = K - 1; k >= 0; --k) {
+        const double before = k > 0 ? down(one, k - 1, k > 1 ? strip.cov[k - 2] : left) : lower_left;
+        strip.cov[k] = down(two, k, before);
+        const int score = score_of<ALL_THERE>(upper, one.weight, strip.weight[k], lowest[k]);
+        const int lower_score = score_of<ALL_THERE>(strip.cov[k], two.weight, strip.weight[k], lowest[k]);
+        least[k] = min(least[k], min(score, lower_score));
+        low = min(low, score), lower_low = min(lower_low, lower_score);
+        upper = before;
+    }
+    *(int2*)(row_of_lanes(chunk.of_lanes, t) + 2 * lane) = make_int2(low, lower_low);
+    if (lane == 31) *(double2*)(chunk.leaving + t) = make_double2(last, strip.cov[K - 1]);
+}
+
+// Walk down the rows of a chunk, two at a time: their steps, their scores. ALL_THERE tells that every lane has K columns; else
+// scores of columns that are not there are raised to NOTHING by `lowest`.
 template <int K, bool ALL_THERE>
 __device__ __forceinline__ void walk_chunk(
     Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
 ) {
-    constexpr int UNROLLED = K < 6 ? 2 : 4;
+    constexpr int UNROLLED = K < 6 ? 1 : 2;
+    int t = 0;
 #pragma unroll UNROLLED
-    for (int t = 0; t < stop; ++t) {
-        const Row<double> next = chunk.stage[t];
-        strip.step(next.p, next.r, strip.from_left(chunk.entering[t], lane));
-        int least_here = NOTHING;
+    for (; t + 1 < stop; t += 2) walk_two_rows<K, ALL_THERE>(strip, chunk, lowest, least, t, lane);
+    if (t == stop) return;
+    const Row<double> row = chunk.stage[t];
+    strip.step(row.p, row.r, strip.from_left(chunk.entering[t], lane));
+    int low = NOTHING;
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-            int score = bits_of(fma(strip.cov[k] * -next.weight, strip.weight[k], 1.0));
-            if (!ALL_THERE) score = max(score, lowest[k]);
-            least_here = min(least_here, score);
-            least[k] = min(least[k], score);
-        }
-        chunk.of_lanes[t * 33 + lane] = least_here;
-        if (lane == 31) chunk.leaving[t] = strip.cov[K - 1];
+    for (int k = 0; k < K; ++k) {
+        const int score = score_of<ALL_THERE>(strip.cov[k], row.weight, strip.weight[k], lowest[k]);
+        low = min(low, score);
+        least[k] = min(least[k], score);
     }
+    row_of_lanes(chunk.of_lanes, t)[2 * lane] = low;
+    if (lane == 31) chunk.leaving[t] = strip.cov[K - 1];
 }
 
 // Least scores of pairs of series: one warp, one pair (a, b) and length, a of the block of candidates, b any series;
@@ -422,8 +462,8 @@ __global__ void __launch_bounds__(128, 3) segments(
     int* __restrict__ heads
 ) {
     __shared__ Row<double> stages[4][CHUNK];
-    __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
-    __shared__ int of_lanes[4][CHUNK * 33];
+    alignas(16) __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
+    alignas(16) __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     const ChunkOfRows chunk = {stages[which], enterings[which], leavings[which], of_lanes[which]};
     Pair pair;
@@ -470,7 +510,7 @@ __global__ void __launch_bounds__(128, 3) segments(
             else walk_chunk<K, false>(strip, chunk, lowest, least, stop, lane);
             __syncwarp();
             if (lane < stop) {
-                const int least_here = least_of_row(chunk.of_lanes + lane * 33, NOTHING);
+                const int least_here = least_of_row(row_of_lanes(chunk.of_lanes, lane), NOTHING);
                 // the strips of a row belong to one lane of one warp
                 pair.of_rows[i] = start ? min(pair.of_rows[i], least_here) : least_here;
                 // what a row leaves enters the next strip in the row below

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ShapeletTiles"]
 
 #: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
-WORTH_A_LAUNCH, TOGETHER = 2**31, 32
+WORTH_A_LAUNCH, TOGETHER = 2**34, 32
 #: CPU seconds that compiling what only a search needs takes; seconds in which the host judges a
 #: distance of a candidate.
 TO_COMPILE, JUDGED = 2.0, 1e-7
@@ -315,24 +315,33 @@ def _criterion(reduction: ShapeletSearch) -> Criterion:
 
 def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> ShapeletRoom:
     """Choose amounts for a tile of n series: enough to be fast, and a part of the budget."""
-    width = reduction.series.n_timepoints
-    windows, many = width - reduction.lengths[0] + 1, len(reduction.lengths)
-    block = min(block, n)
+    series, lengths = reduction.series, reduction.lengths
+    shape = series.n_timepoints, series.n_channels, lengths[0], len(lengths), len(reduction.ways)
+    return _room_of(shape, n, min(block, n), budget)
+
+
+@lru_cache(64)
+def _room_of(
+    shape: tuple[int, int, int, int, int], n: int, block: int, budget: int
+) -> ShapeletRoom:
+    """Amounts by points, channels, the least length, how many lengths and ways there are."""
+    width, n_channels, shortest, many, n_ways = shape
+    windows = width - shortest + 1
 
     def of_lengths(together: int) -> int:
         # scores, edges of both sides, what passes from strip to strip; the scores before
         return together * (32 * n * block * windows + (100 * n + 40 * block) * (windows + 32))
 
     def of_a_length() -> int:
-        return block * windows * len(reduction.ways)
+        return block * windows * n_ways
 
     while block > LANES and max(2 * of_lengths(1), 8 * LIST_BYTES * of_a_length()) > budget:
         block = max(LANES, block // 2)
     together = min(
-        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 4 // of_lengths(1)
+        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 16 // of_lengths(1)
     )
     together = min(max(together, 1), TOGETHER, many)
-    total = of_a_length() * many * reduction.series.n_channels
+    total = of_a_length() * many * n_channels
     part = budget // 8
     listed = min(total, max(of_a_length(), min(LISTED, part // LIST_BYTES)))
     held = min(total, HELD, part // LIST_BYTES)
@@ -340,7 +349,7 @@ def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Shapele
     each = n + width // 8
     measured = max(1, min(total, min(DISTANCES, part // MEASURE_BYTES) // each))
     # windows as they grow, and what measuring knows of each point
-    nbytes = of_lengths(together) + 48 * n * (windows + width * reduction.series.n_channels)
+    nbytes = of_lengths(together) + 48 * n * (windows + width * n_channels)
     nbytes += LIST_BYTES * (listed + held) + MEASURE_BYTES * measured * each
     return ShapeletRoom(block, together, listed, held, measured, nbytes)
 
