@@ -38,6 +38,36 @@ struct alignas(16) Vector {
     T v[SIZE];
 };
 
+// Which columns of a lane are inside the band in two rows: bit k + 1 is that of column k in the first row, and of
+// column k + 1 in the second. A cell asks by one instruction; to compare places takes two, and where the compiler
+// keeps what it compared for the next two rows, three.
+template <int K, bool BAND>
+struct Inside {
+    unsigned bits[K / 32 + 1];
+
+    // column 0 is `offset` from the low end of the band in the first row
+    __device__ __forceinline__ Inside(int offset, int reach) {
+        if constexpr (BAND)
+#pragma unroll
+            for (int w = 0; w <= K / 32; ++w)
+                bits[w] = first_bits(2 * reach + 2 - offset - 32 * w) & ~first_bits(1 - offset - 32 * w);
+    }
+
+    // row 0 or 1
+    __device__ __forceinline__ bool operator()(int k, int row) const {
+        const int bit = k + 1 - row;
+        if constexpr (BAND) return bits[bit / 32] >> bit % 32 & 1;
+        return true;
+    }
+
+private:
+    __device__ __forceinline__ static unsigned first_bits(int count) {
+        // a shift by 32 needs a longer word
+        if constexpr (K < 31) return (1u << min(max(count, 0), K + 1)) - 1;
+        return (unsigned)((1ull << min(max(count, 0), 32)) - 1);
+    }
+};
+
 // K columns of one lane, C channels.
 template <typename T, int K, int C, typename Cell, bool BAND>
 struct Columns {
@@ -84,22 +114,21 @@ struct Columns {
         return cell.join(at, best);
     }
 
-    // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
-    __device__ __forceinline__ static V mask(V value, int offset, int k, int reach) {
-        if (!BAND) return value;
-        return (unsigned)(offset + k) <= (unsigned)(2 * reach) ? value : Arithmetic<V>::infinity();
+    __device__ __forceinline__ static V mask(V value, bool inside) {
+        return inside ? value : Arithmetic<V>::infinity();
     }
 
     // next row, x_before its points in the row above; `diagonal` and `left` are the values left of column 0 in
     // the row above and in this
     __device__ __forceinline__ void row(
         const T (&x)[C], const T (&x_before)[C], V diagonal, V left, int offset, int reach) {
+        const Inside<K, BAND> inside(offset, reach);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const auto best = cells_before<Cell>(diagonal, D[k], left);
             diagonal = D[k];
             const V value = join(x, x_before, k, best, offset - reach, k);
-            left = D[k] = mask(value, offset, k, reach);
+            left = D[k] = mask(value, inside(k, 0));
         }
     }
 
@@ -108,16 +137,17 @@ struct Columns {
     __device__ __forceinline__ V two_rows(
         const T (&x0)[C], const T (&x1)[C], const T (&x_before)[C], V diagonal, V left0, V left1,
         bool single, int offset, int reach) {
+        const Inside<K, BAND> inside(offset, reach);
         V diagonal1 = left0;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const auto best0 = cells_before<Cell>(diagonal, D[k], left0);
             diagonal = D[k];
             const V value0 = join(x0, x_before, k, best0, offset - reach, k);
-            const V above = mask(value0, offset, k, reach);
+            const V above = mask(value0, inside(k, 0));
             const auto best1 = cells_before<Cell>(diagonal1, above, left1);
             const V value1 = join(x1, x0, k, best1, offset - reach, k - 1);
-            left1 = mask(value1, offset - 1, k, reach);
+            left1 = mask(value1, inside(k, 1));
             D[k] = single ? above : left1;
             diagonal1 = left0 = above;
         }
