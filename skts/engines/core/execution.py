@@ -113,7 +113,7 @@ def _compute(
                 inside.enter_context(scarce)
                 # there is less memory than was planned with
                 inside.enter_context(prepared.limited(plan.prepared))
-                waiting += reversed(halves)
+                waiting += filter(plan.reduction.wanted, reversed(halves))
                 continue
             if not cancel[0]:
                 with lock:

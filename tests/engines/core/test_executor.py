@@ -338,6 +338,28 @@ def test_where_memory_runs_out_tiles_are_halved(make_series, monkeypatch):
     assert max(rows * cols for rows, cols in tried) > 2000
 
 
+def test_halves_that_hold_nothing_are_not_computed(rng, monkeypatch):
+    """Pairs within one line that are old, or below the diagonal."""
+    line = ConcatenatedSeries.of([rng.standard_normal(3000)])
+    work = Join(line, None, 20, 5, since=2500)
+    engine = find_engine("numba")
+    expected = run(work, engine=engine)
+    compute, tried = engine.join, []
+
+    def scarce(reduction, tile, cancel):
+        tried.append(tile)
+        if tile.shape[0] * tile.shape[1] > 2**21:
+            raise MemoryError
+        return compute(reduction, tile, cancel)
+
+    monkeypatch.setattr(engine, "join", scarce)
+    monkeypatch.setattr(engine, "tile_work", 2**40)
+    for a, b in zip(run(work, engine=engine, n_jobs=1)[:2], expected[:2], strict=True):
+        assert_array_equal(a, b)
+    assert len(tried) > 3
+    assert all(work.wanted(tile) for tile in tried)
+
+
 def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_series, monkeypatch):
     engine = find_engine("numba")
 
