@@ -14,9 +14,9 @@ from .signatures import Parameter, members_of, parameters_of
 
 __all__ = ["Copy", "Kernel", "Launches"]
 
-#: Times after which launches become a graph: with fewer, the kernels may have to be loaded, which a
-#: graph cannot, and making it would take longer than it spares.
-WORTH_A_GRAPH = 8
+#: Which time launches become a graph: at the first the kernels may have to be loaded, which a graph
+#: cannot, and making one takes 0.1 to 0.2 ms, as long as it spares in one or two times.
+WORTH_A_GRAPH = 3
 #: The types of C++ by those of NumPy.
 TYPES = {
     "bool": np.bool_,
