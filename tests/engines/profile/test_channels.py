@@ -188,6 +188,7 @@ def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
         monkeypatch.setattr(f"skts.engines.cupy.profile.{module}.HEIGHT", 64)
     monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
     monkeypatch.setattr("skts.engines.cupy.profile.many_channels.MOST_LISTS", 3)
+    monkeypatch.setattr("skts.engines.cupy.profile.many_channels.KEPT_AT_ONCE", 200)
     monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
     found = run(work, engine="cupy")
     assert_array_equal(found.distances, expected.distances)

@@ -33,6 +33,8 @@ AT_A_TIME = 2**20
 MOST_ERROR = 4e-3
 #: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
 PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
+#: Pairs of many channels that are told apart at a time, when a list is made shorter.
+KEPT_AT_ONCE = 2**18
 #: The same of runs of pairs of many channels, where 1 in 100 may hold a near one; blocks of a walk.
 RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES, BLOCKS_AT_ONCE = 16, 2**14, 2**31, 2**18
 
@@ -60,7 +62,8 @@ class ChannelTiles:
         n_channels = len(reduction.channels)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
         capacity = _capacity(n_channels, rows + cols)
-        lists = _pair_bytes(n_channels) * capacity
+        kept = min(capacity, KEPT_AT_ONCE) if n_channels >= MANY else 0
+        lists = _pair_bytes(n_channels) * (capacity + kept)
         lists += run_bytes(n_channels) * runs_room(n_channels, rows + cols)
         blocks = min(BLOCKS_AT_ONCE, (rows // HEIGHT + 1) * ((cols + HEIGHT) // 32 + 1))
         lists += 8 * n_channels * blocks if n_channels >= MANY else 0
@@ -188,8 +191,8 @@ class ChannelTiles:
 
 
 def _pair_bytes(n_channels: int) -> int:
-    """Bytes of a listed pair: itself, its sums, and once more what is kept of it."""
-    return 16 + 4 * n_channels if n_channels < MANY else 2 * (8 + 4 * n_channels)
+    """Bytes of a listed pair: itself, its sums, and, of few channels, once more if it is kept."""
+    return (16 if n_channels < MANY else 8) + 4 * n_channels
 
 
 def run_bytes(n_channels: int) -> int:
