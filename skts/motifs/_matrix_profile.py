@@ -245,6 +245,8 @@ def matrix_profile(
     def _record(one: Any, **more: Any) -> MatrixProfile:
         if rows:
             at: Any = rows[0] if isinstance(dimensions, Integral) else rows
+            if at == list(range(len(lines))):
+                at = slice(None)
             distances, indices = (np.ascontiguousarray(values.T[at]) for values in one[:2])
             return MatrixProfile(distances, indices, **more, dimensions=np.array(chosen))
         column = 0 if k == 1 else slice(None)

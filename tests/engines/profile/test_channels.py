@@ -177,7 +177,7 @@ def test_several_tiles(rng, fast_engine, walk):
 @pytest.mark.gpu
 @pytest.mark.parametrize("room", [50, 600, 5_000])
 @pytest.mark.parametrize("kind", ["walk", "flat stretches"])
-@pytest.mark.parametrize("n_channels", [3, 17])
+@pytest.mark.parametrize("n_channels", [2, 17])
 def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
     """A list may hold the pairs of some bands alone, or not even those of one in float32."""
     line = make_channels([kind] * n_channels, 400, rng)
@@ -188,6 +188,7 @@ def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
         monkeypatch.setattr(f"skts.engines.cupy.profile.{module}.HEIGHT", 64)
     monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
     monkeypatch.setattr("skts.engines.cupy.profile.many_channels.MOST_LISTS", 3)
+    monkeypatch.setattr("skts.engines.cupy.profile.many_channels.KEPT_AT_ONCE", 200)
     monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
     found = run(work, engine="cupy")
     assert_array_equal(found.distances, expected.distances)

@@ -11,10 +11,10 @@ __all__ = ["HEIGHT", "MANY", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "k
 #: Channels that a walk holds: the distances of a pair in registers.
 MOST_CHANNELS = 128
 #: Channels from which on several warps walk together, see ``walk_many_channels``.
-MANY = 5
+MANY = 3
 #: Channels up to which a lane has two diagonals, by the type of the walk: more do not fit into
 #: registers.
-PAIRED = {"float": 4, "double": 3}
+PAIRED = {"float": 2, "double": 2}
 #: Warps that share a multiprocessor without spilling what the loop needs.
 BLOCKS = {"float": 16, "double": 12}
 #: The same of many channels: diagonals of a lane by the type, of which fewer are taken where shared

@@ -13,7 +13,7 @@ from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
 from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import JoinPart
 from ...families.profile.nearest import Nearest
-from .channel_programs import MANY, MOST_CHANNELS, choose_walk
+from .channel_programs import HEIGHT, MANY, MOST_CHANNELS, choose_walk
 
 if TYPE_CHECKING:
     from .channels import ChannelAxis
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ChannelTiles"]
 
 #: Bytes of a point of a channel on the device: line, search, steps, and these as kernels take them.
-LINE_BYTES = 84 + 120 + 64 + 56 + 112
+LINE_BYTES = 84 + 120 + 64 + 56 + 152
 #: CPU seconds that compiling the walks takes; seconds of the host for a pair of one channel that is
 #: measured in their place, and of a device of modest size for each point of one.
 TO_COMPILE, A_PAIR, A_POINT = 3.0, 4e-8, 4e-12
@@ -33,8 +33,10 @@ AT_A_TIME = 2**20
 MOST_ERROR = 4e-3
 #: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
 PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
+#: Pairs of many channels that are told apart at a time, when a list is made shorter.
+KEPT_AT_ONCE = 2**18
 #: The same of runs of pairs of many channels, where 1 in 100 may hold a near one; blocks of a walk.
-RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES, BLOCKS_AT_ONCE = 64, 2**14, 2**31, 2**18
+RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES, BLOCKS_AT_ONCE = 16, 2**14, 2**31, 2**18
 
 
 class ChannelTiles:
@@ -59,10 +61,13 @@ class ChannelTiles:
         """Bytes on each device for a tile: lines, list, bounds and neighbours."""
         n_channels = len(reduction.channels)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
-        lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
+        capacity = _capacity(n_channels, rows + cols)
+        kept = min(capacity, KEPT_AT_ONCE) if n_channels >= MANY else 0
+        lists = _pair_bytes(n_channels) * (capacity + kept)
         lists += run_bytes(n_channels) * runs_room(n_channels, rows + cols)
-        lists += 8 * n_channels * BLOCKS_AT_ONCE if n_channels >= MANY else 0
-        measured = 2**24 * (16 + 8)
+        blocks = min(BLOCKS_AT_ONCE, (rows // HEIGHT + 1) * ((cols + HEIGHT) // 32 + 1))
+        lists += 8 * n_channels * blocks if n_channels >= MANY else 0
+        measured = min(2**24, n_channels * capacity) * (16 + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
@@ -186,8 +191,8 @@ class ChannelTiles:
 
 
 def _pair_bytes(n_channels: int) -> int:
-    """Bytes of a listed pair: itself, its sums, and once more what is kept of it."""
-    return 16 + 4 * n_channels if n_channels < MANY else 2 * (8 + 4 * n_channels)
+    """Bytes of a listed pair: itself, its sums, and, of few channels, once more if it is kept."""
+    return (16 if n_channels < MANY else 8) + 4 * n_channels
 
 
 def run_bytes(n_channels: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from ..loading import blocks_for, load_kernel
 from ..transfers import read_number, to_host
 from .channel_programs import HEIGHT, ChannelKernel
-from .channel_tiles import BLOCKS_AT_ONCE
+from .channel_tiles import BLOCKS_AT_ONCE, KEPT_AT_ONCE
 from .channels import AT_A_TIME, THREADS, ChannelWalk, cut, launch_walk, measure
 
 __all__ = ["ManyChannels", "walk_many"]
@@ -66,10 +66,10 @@ class PairList(NamedTuple):
     sums: cp.ndarray
 
     @classmethod
-    def empty(cls, work: ChannelWalk) -> PairList:
+    def empty(cls, work: ChannelWalk, capacity: int) -> PairList:
         """Make a list."""
-        sums = cp.empty((work.capacity, work.kernels[0].channels), np.float32)
-        return cls(cp.empty((work.capacity, 2), np.int32), sums)
+        sums = cp.empty((capacity, work.kernels[0].channels), np.float32)
+        return cls(cp.empty((capacity, 2), np.int32), sums)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class ManyChannels:
     runs, covariances, doubts, count : cupy.ndarray
         The list of runs, the bounds of errors of the blocks of a walk, and the length of the list.
     lists : tuple of two PairList, or None
-        Where pairs are listed, and where those go that are kept; None for a sample.
+        Where pairs are listed, and room for those that are kept of some; None for a sample.
     n_listed : cupy.ndarray of shape (1,), int32
         The length of the first list.
     fold : float
@@ -292,27 +292,35 @@ class ManyChannels:
         }
 
     def _keep(self) -> None:
-        """Keep the listed pairs that may be nearest by the bounds that are known by now."""
+        """Keep the listed pairs that may be nearest by the bounds that are known by now.
+
+        They move to the front of the list, some at a time.
+        """
         if self.lists is None or self.listed == 0:
             return
-        pairs, kept = self.lists
-        self.count.fill(0)
-        load_kernel(FILE, "keep_listed")(
-            blocks_for(32 * self.listed, THREADS),
-            THREADS,
-            entries=pairs.entries,
-            count=self.listed,
-            sums=pairs.sums,
-            n_channels=self.kernel.channels,
-            n_included=self.kernel.included,
-            tops_a=self.tops[0],
-            tops_b=self.tops[1],
-            kept=kept.entries,
-            kept_sums=kept.sums,
-            n_kept=self.count,
-        )
-        self.listed = read_number(self.count)
-        self.lists = kept, pairs
+        (pairs, some), kept = self.lists, 0
+        for start in range(0, self.listed, len(some.entries)):
+            count = min(len(some.entries), self.listed - start)
+            self.count.fill(0)
+            load_kernel(FILE, "keep_listed")(
+                blocks_for(32 * count, THREADS),
+                THREADS,
+                entries=pairs.entries[start:],
+                count=count,
+                sums=pairs.sums[start:],
+                n_channels=self.kernel.channels,
+                n_included=self.kernel.included,
+                tops_a=self.tops[0],
+                tops_b=self.tops[1],
+                kept=some.entries,
+                kept_sums=some.sums,
+                n_kept=self.count,
+            )
+            more = read_number(self.count)
+            for to, of in zip(pairs, some, strict=True):
+                to[kept : kept + more] = of[:more]
+            kept += more
+        self.listed = kept
 
     def _measure(self) -> None:
         """Measure the pairs of the list, which is empty then."""
@@ -353,7 +361,8 @@ class ManyChannels:
 
 def walk_many(work: ChannelWalk) -> None:
     """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
-    lists = PairList.empty(work), PairList.empty(work)
+    some = min(work.capacity, KEPT_AT_ONCE)
+    lists = PairList.empty(work, work.capacity), PairList.empty(work, some)
     for kernel in work.kernels:
         walker = ManyChannels.of(work, kernel)
         # float64 knows the bounds that float32 has found
