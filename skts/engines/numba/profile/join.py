@@ -311,8 +311,12 @@ def _open_band(top, side, walked, normalize):
 def _error(band, reach, stride, length, single):
     """Bound the error of covariances of a column: of the walk, and of the seed."""
     # see "covariance walk" in docs/developer/numerics.rst
-    unit, steps = (FLOAT32_UNIT, band.height + 16) if single else (FLOAT64_UNIT, band.height + 4)
-    error = unit * steps * (2 * band.norm * reach + 4 * band.step * stride)
+    if single:
+        error = 2 * band.norm * reach + 8 * band.step * stride
+        error = FLOAT32_UNIT * (band.height + 16) * error + 1e-38
+    else:
+        error = 2 * band.norm * reach + 4 * band.step * stride
+        error *= FLOAT64_UNIT * (band.height + 4)
     return error + FLOAT64_UNIT * (length + 8) * band.norm * reach
 
 
