@@ -125,7 +125,7 @@ class Work(NamedTuple):
 
 
 class SingleRoom(NamedTuple):
-    """What a walk in single precision reads and writes, see `Workspace`."""
+    """Arrays of a walk in single precision, see `Workspace`."""
 
     band: WalkAxis
     strip: WalkAxis
@@ -474,6 +474,7 @@ def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
+    It is one function, since a part of it that got structures would count them for each row.
     """
     a, b, known, known_b, room, work = search
     columns, normalize, single = work.columns, work.normalize, strip.single
