@@ -474,13 +474,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("k -> k - 1 #0",),
             "the limit of a window then is that of fewer pairs: " + LOOSER,
         ),
-        ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
-        (
-            "look",
-            "and (taken < 0 or scores[at] > scores[taken])",
-            ("at -> at - 1",),
-            "only which pair is measured first",
-        ),
         (
             "open_candidates",
             "np.zeros(n_windows),",

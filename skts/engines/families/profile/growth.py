@@ -17,7 +17,7 @@ __all__ = ["GrowthFound", "GrowthJoin", "NewNeighbors", "ranks_of_runs"]
 
 
 class NewNeighbors(NamedTuple):
-    """What new windows bring: their own neighbours, and those that they are to earlier windows.
+    """Neighbours that new windows have, and that earlier windows have in them.
 
     Attributes
     ----------

@@ -18,6 +18,8 @@ same order as the policy does.
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -32,8 +34,11 @@ ROWS = 4
 VECTORS = 2
 
 
-def _emit_rows(module, single, late):
-    """Emit the loop of `fill_rows`; `late` where differences in time have a price."""
+def _emit_rows(module: Any, single: bool, late: bool) -> Any:
+    """Emit the loop of `fill_rows`; `late` where differences in time have a price.
+
+    It is one function, since all of its parts name values of the same blocks.
+    """
     index, word = ir.IntType(64), ir.IntType(32)
     number, size, lanes = (ir.FloatType(), 16, 64) if single else (ir.DoubleType(), 8, 32)
     vector, data = ir.VectorType(number, size), number.as_pointer()
@@ -52,22 +57,22 @@ def _emit_rows(module, single, late):
     begin, group, column, after, done = map(function.append_basic_block, blocks)
     builder = ir.IRBuilder(begin)
 
-    def spread(value):
+    def spread(value: Any) -> Any:
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
         zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
         return builder.shuffle_vector(one, one, zeros)
 
-    def place(array, line, at):
+    def place(array: Any, line: Any, at: Any) -> Any:
         entry = builder.add(builder.mul(line, index(lanes)), at)
         return builder.bitcast(builder.gep(array, [entry]), vector.as_pointer())
 
-    def load(array, line, at):
+    def load(array: Any, line: Any, at: Any) -> Any:
         return builder.load(place(array, line, at), align=4)
 
-    def apart(a, b):
+    def apart(a: Any, b: Any) -> Any:
         return builder.call(magnitude, [builder.fsub(a, b)])
 
-    def lesser(value, best):
+    def lesser(value: Any, best: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", value, best), value, best)
 
     points = [spread(before)]

@@ -10,7 +10,7 @@ Numba compiles each kernel once for each policy. Sums run in the order of `certi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -186,7 +186,9 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
             out[lane] = row[j + 1, lane]
 
 
-def _fill_rows(cell, x, i, columns, width, offset, row, edge):
+def _fill_rows(
+    cell: Any, x: Any, i: int, columns: Any, width: int, offset: int, row: Any, edge: Any
+) -> bool:
     """Fill ROWS rows of a strip by a loop for the policy alone; says whether there is one."""
     raise NotImplementedError
 

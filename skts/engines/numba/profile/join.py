@@ -125,7 +125,7 @@ class Work(NamedTuple):
 
 
 class SingleRoom(NamedTuple):
-    """What a walk in single precision reads and writes, see `Workspace`."""
+    """Arrays of a walk in single precision, see `Workspace`."""
 
     band: WalkAxis
     strip: WalkAxis
@@ -311,8 +311,12 @@ def _open_band(top, side, walked, normalize):
 def _error(band, reach, stride, length, single):
     """Bound the error of covariances of a column: of the walk, and of the seed."""
     # see "covariance walk" in docs/developer/numerics.rst
-    unit, steps = (FLOAT32_UNIT, band.height + 16) if single else (FLOAT64_UNIT, band.height + 4)
-    error = unit * steps * (2 * band.norm * reach + 4 * band.step * stride)
+    if single:
+        error = 2 * band.norm * reach + 8 * band.step * stride
+        error = FLOAT32_UNIT * (band.height + 16) * error + 1e-38
+    else:
+        error = 2 * band.norm * reach + 4 * band.step * stride
+        error *= FLOAT64_UNIT * (band.height + 4)
     return error + FLOAT64_UNIT * (length + 8) * band.norm * reach
 
 
@@ -470,6 +474,7 @@ def _walk_strip(search, band, strip):
     """Walk a strip of a band, group of columns by group.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
+    It is one function, since a part of it that got structures would count them for each row.
     """
     a, b, known, known_b, room, work = search
     columns, normalize, single = work.columns, work.normalize, strip.single

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -133,8 +133,10 @@ class JoinTiles:
         first = max(tile.col, reduction.since) if reduction.within else tile.col
         known = reduction.hint or [np.full(n, np.inf) for n in reduction.shape]
         # in the units of the search; infinity stays
-        with np.errstate(over="ignore"):
-            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in known)
+        hint = tuple(
+            _scaled(one, lines[0].unit, (tile.rows, tile.cols) if reduction.within else (windows,))
+            for one, windows in zip(known, (tile.rows, tile.cols), strict=True)
+        )
         found = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
@@ -279,6 +281,15 @@ def _measure(
         *(reduction.length, found, cancel, reduction.normalize or None),
     )
     return found
+
+
+def _scaled(values: np.ndarray, unit: float, parts: Sequence[slice]) -> np.ndarray:
+    """Values times a unit, in some parts of them; the others are nothing."""
+    scaled = np.empty(values.size)
+    with np.errstate(over="ignore"):
+        for part in parts:
+            np.multiply(values[part], unit, out=scaled[part])
+    return scaled
 
 
 def settle_constant(
