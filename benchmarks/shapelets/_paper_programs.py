@@ -183,8 +183,8 @@ def sum_of_distances(X, series, length):
     def normal(line):
         windows = np.lib.stride_tricks.sliding_window_view(line, length)
         windows = windows - windows.mean(axis=1, keepdims=True)
-        norm = np.sqrt((windows**2).sum(axis=1, keepdims=True))
-        return windows / np.where(norm > 1e-9, norm, np.inf)
+        squares = (windows**2).sum(axis=1, keepdims=True)
+        return windows / np.sqrt(np.where(squares > 1e-9, squares, np.inf))
 
     own = normal(X[series])
     best = [(own @ normal(line).T).max(axis=1) for line in X]

@@ -6,8 +6,8 @@
 // distances of its candidates to all series in memory of the device, as the paper does, and `sums`
 // gets the sum of all.
 //
-// A distance is sqrt(2 (1 - correlation)) of the best window; a window that is constant to 1e-9
-// correlates with none.
+// A distance is sqrt(2 (1 - correlation)) of the best window; a window whose squares about its mean
+// sum to 1e-9 or less correlates with none: sums of products do not hold less of it.
 
 struct Task {
     int series, size, starts;
@@ -23,7 +23,7 @@ __device__ bool next(long long task, int n, int width, const int* sizes, int n_s
 
 __device__ double correlation(double product, double a, double aa, double b, double bb, int size) {
     double va = aa - a * a / size, vb = bb - b * b / size;
-    if (va <= 1e-18 || vb <= 1e-18) return 0.0;
+    if (va <= 1e-9 || vb <= 1e-9) return 0.0;
     return (product - a * b / size) / sqrt(va * vb);
 }
 
