@@ -132,10 +132,10 @@ def _table(x, y, radius, code, squared, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _along_shapes(x, y, radius, squared, reach):
-    """Cost of the points along the best path between the windows around them."""
+def _between_shapes(x, y, radius, squared, reach):
+    """Costs of the windows around all pairs of points, and of the best paths to there."""
     n, m = x.shape[1], y.shape[1]
-    D = np.full((n + 1, m + 1), np.inf)
+    D, costs = np.full((n + 1, m + 1), np.inf), np.full((n, m), np.inf)
     D[0, 0] = 0.0
     for i in range(n):
         for j in range(max(0, i - radius), min(m, i + radius + 1)):
@@ -145,7 +145,36 @@ def _along_shapes(x, y, radius, squared, reach):
                     p = x[c, min(max(i + k, 0), n - 1)]
                     q = y[c, min(max(j + k, 0), m - 1)]
                     total += (p - q) * (p - q) if squared else abs(p - q)
+            costs[i, j] = total
             D[i + 1, j + 1] = total + min(D[i, j], D[i, j + 1], D[i + 1, j])
+    return costs, D
+
+
+@njit(cache=True, nogil=True)
+def _forks(costs, D):
+    """Whether paths that are as good as the best, but for rounding, come to a cell by two ways."""
+    n, m = costs.shape
+    limit = D[n, m] * (1 + 1e-9)
+    rest = np.full((n + 1, m + 1), np.inf)  # of the best path from a cell on, without the cell
+    rest[n - 1, m - 1] = 0.0
+    for i in range(n - 1, -1, -1):
+        for j in range(m - 1, -1, -1):
+            for a, b in ((i + 1, j + 1), (i + 1, j), (i, j + 1)):
+                if a < n and b < m:
+                    rest[i, j] = min(rest[i, j], costs[a, b] + rest[a, b])
+            ways = 0
+            for before in (D[i, j], D[i, j + 1], D[i + 1, j]):
+                ways += before + costs[i, j] + rest[i, j] <= limit
+            if ways > 1:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _along_shapes(x, y, radius, squared, reach):
+    """Cost of the points along the best path between the windows around them."""
+    n, m = x.shape[1], y.shape[1]
+    _, D = _between_shapes(x, y, radius, squared, reach)
     i, j, along = n, m, 0.0
     while i > 0 and j > 0:
         for c in range(x.shape[0]):
@@ -216,8 +245,17 @@ def matrix(X: Any, Y: Any, warp: oracle.Warp, metric: str, **given: Any) -> np.n
     return np.array([[distance(x, y, warp, metric, **given) for y in Y] for x in X])
 
 
-def thresholds(metric: str, x: np.ndarray, y: np.ndarray, given: dict) -> bool:
-    """Whether a rounding of a deviation may decide if two points match."""
+def thresholds(metric: str, x: np.ndarray, y: np.ndarray, given: dict, warp: oracle.Warp) -> bool:
+    """Whether a rounding may decide: if two points match, or which path between shapes is best."""
+    if metric == "shape_dtw":
+        sides = [np.ascontiguousarray(one, float) for one in (x, y)]
+        if all(
+            (one * 64 == np.rint(one * 64)).all() and np.abs(one).max() < 2**15 for one in sides
+        ):
+            return False  # nothing is rounded
+        radius = oracle.band(warp.window, x.shape[1], y.shape[1])
+        reach = given.get("reach", PARAMETERS[metric]["reach"][0])
+        return bool(_forks(*_between_shapes(*sides, radius, warp.cost == "squared", reach)))
     if metric != "edr" or given.get("epsilon") is not None:
         return False
     epsilon = max(np.std(x), np.std(y)) / 4

@@ -101,9 +101,9 @@ def terms_of(metric: str, distances: np.ndarray) -> np.ndarray:
 def terms(options: dict, X: list, averages: list) -> np.ndarray | None:
     """What series add to the inertia of averages; None where roundings decide."""
     metric, given = options["metric"], options["metric_params"] or {}
-    if any(oracle_elastic.thresholds(metric, x, a, given) for x in X for a in averages):
-        return None
     warp = oracle.Warp(window=options["window"])
+    if any(oracle_elastic.thresholds(metric, x, a, given, warp) for x in X for a in averages):
+        return None
     found = [[oracle_elastic.distance(a, x, warp, metric, **given) for a in averages] for x in X]
     found = terms_of(metric, np.array(found))
     # differences of rounded differences, and numbers whose squares have no place

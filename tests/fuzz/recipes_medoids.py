@@ -113,9 +113,10 @@ class KMedoids(Recipe):
     def distances(self, case: Case, rows: Any, cols: Any) -> np.ndarray | None:
         """Distances by the oracle; None where rounding of a deviation decides what matches."""
         metric, given = case.options["metric"], case.options["metric_params"] or {}
-        if any(oracle_elastic.thresholds(metric, x, y, given) for x in rows for y in cols):
+        warp = warp_of(case)
+        if any(oracle_elastic.thresholds(metric, x, y, given, warp) for x in rows for y in cols):
             return None
-        return oracle_elastic.matrix(rows, cols, warp_of(case), metric, **given)
+        return oracle_elastic.matrix(rows, cols, warp, metric, **given)
 
     def check(self, case: Case, found: dict) -> None:
         X, Q, options = case.data["X"].series, case.data["Q"].series, case.options
@@ -298,9 +299,10 @@ class Silhouettes(Recipe):
         X, options = case.data["X"].series, case.options
         metric, given = options["metric"], options["metric_params"] or {}
         if metric != "sbd":
-            if any(oracle_elastic.thresholds(metric, x, y, given) for x in X for y in X):
+            warp = warp_of(case)
+            if any(oracle_elastic.thresholds(metric, x, y, given, warp) for x in X for y in X):
                 return None, 0.0
-            D = oracle_elastic.matrix(X, X, warp_of(case), metric, **given)
+            D = oracle_elastic.matrix(X, X, warp, metric, **given)
             return D, slack_of(metric, X) + 1e-10 * D.max()
         width = max(x.shape[1] for x in X)
         how = {"normalize": given.get("normalize", True), "short": width < 3, "width": width}

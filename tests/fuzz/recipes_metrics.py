@@ -122,7 +122,7 @@ class _Named(_TwoSeries):
         x, y = case.data["x"].series[0], case.data["y"].series[0]
         known = oracle_elastic.PARAMETERS[self.metric]
         given = {name: case.options[name] for name in known if name in case.options}
-        if not oracle_elastic.thresholds(self.metric, x, y, given):
+        if not oracle_elastic.thresholds(self.metric, x, y, given, warp_of(case)):
             wanted = oracle_elastic.distance(x, y, warp_of(case), self.metric, **given)
             close("distance", found["distance"], wanted, slack_of(self.metric, [x, y]))
 
@@ -320,7 +320,7 @@ class NamedPath(_TwoSeries):
             n, m = x.shape[1], y.shape[1]
         check(path.dtype == np.int64 and path.ndim == 2, "path: type", path.dtype)
         check((path >= 0).all() and (path < [n, m]).all(), "path: outside", path)
-        if not oracle_elastic.thresholds(metric, x, y, given):
+        if not oracle_elastic.thresholds(metric, x, y, given, warp_of(case)):
             wanted = oracle_elastic.distance(x, y, warp_of(case), metric, **given)
             close("distance", found["distance"], wanted, slack_of(metric, [x, y]))
         if case.options["alignment"] == "global" and len(path):
@@ -450,7 +450,7 @@ class PairwiseDistances(_TwoSets):
         X, Y = self.sides(case)
         wanted = oracle_elastic.matrix(X, Y, warp_of(case), metric, **given)
         for i, j in np.ndindex(wanted.shape):
-            if oracle_elastic.thresholds(metric, X[i], Y[j], given):
+            if oracle_elastic.thresholds(metric, X[i], Y[j], given, warp_of(case)):
                 wanted[i, j] = found["distances"][i, j]
         close("distances", found["distances"], wanted, slack_of(metric, [*X, *Y]))
 

@@ -629,7 +629,7 @@ class ParameterSearch(Recipe):
                 for one in parameters.values()
             )
             if any(
-                oracle_elastic.thresholds(metric, p, q, parameters)
+                oracle_elastic.thresholds(metric, p, q, parameters, warp)
                 for p, q in itertools.combinations(X.series, 2)
             ):
                 continue
@@ -1111,7 +1111,7 @@ class Award:
             warp = oracle.Warp("dtw", self.options.get("cost", "squared"), given)
             X, metric = self.X.series, self.metric
             pairs = itertools.combinations(X, 2)
-            if any(oracle_elastic.thresholds(metric, x, y, self.given) for x, y in pairs):
+            if any(oracle_elastic.thresholds(metric, x, y, self.given, warp) for x, y in pairs):
                 raise Ambiguous
             D = oracle_elastic.matrix(X, X, warp, metric, **self.given)
             np.fill_diagonal(D, np.inf)

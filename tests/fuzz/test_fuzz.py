@@ -22,11 +22,12 @@ from numba.core.dispatcher import Dispatcher
 
 from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, find_engine
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
-from tests.fuzz import Case, Sample, assert_right, compilers, recipes
+from tests.fuzz import Case, Sample, assert_right, compilers, oracle_elastic, recipes
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
 from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing_recipes, parameters
+from tests.fuzz.oracle import Warp
 from tests.fuzz.recipe import RECIPES
 from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
 from tests.fuzz.schedule import COSTS, pick_recipe
@@ -218,6 +219,16 @@ def test_terms_below_the_least_normal_number_lose_digits():
     for wrong in ([2.0, 1.0], [1.0, 1.0 - 2.0**-53]):
         with pytest.raises(Failure, match="power of two"):
             recipe.relate_scale(case, found, lambda _, w=wrong: {"gradient": again * w}, 37)
+
+
+def test_paths_between_shapes_that_tie_but_for_rounding_are_not_judged():
+    x, y = np.array([[0.01, 0.0, 0.01]]), np.array([[0.07, -0.67, 0.0, -0.01]])
+    tie = oracle_elastic.thresholds
+    assert tie("shape_dtw", x, y, {}, Warp(cost="absolute"))
+    # whole numbers are not rounded; beside points that differ there is one best path
+    assert not tie("shape_dtw", np.rint(100 * x), np.rint(100 * y), {}, Warp(cost="absolute"))
+    steep = np.array([[0.0, 1.1, 3.3, 7.7]])
+    assert not tie("shape_dtw", steep, steep + 0.1, {"reach": 1}, Warp())
 
 
 def test_a_seed_is_not_cut_off():
