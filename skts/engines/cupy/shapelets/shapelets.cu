@@ -429,7 +429,7 @@ template <int K, bool ALL_THERE>
 __device__ __forceinline__ void walk_chunk(
     Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
 ) {
-    constexpr int UNROLLED = K < 6 ? 1 : 2;
+    constexpr int UNROLLED = K < 6 ? 1 : 4;
     int t = 0;
 #pragma unroll UNROLLED
     for (; t + 1 < stop; t += 2) walk_two_rows<K, ALL_THERE>(strip, chunk, lowest, least, t, lane);
@@ -456,7 +456,7 @@ __device__ __forceinline__ void walk_chunk(
 // strip on the right, of each warp, where there are several. Arrays of windows have rows of `stride`, those
 // of edges rows of `edge`.
 template <int K>
-__global__ void __launch_bounds__(128, 3) segments(
+__global__ void __launch_bounds__(128, K < 6 ? 4 : 3) segments(
     const __grid_constant__ Windows windows, const int* __restrict__ sizes, const __grid_constant__ Block block,
     const double* __restrict__ forward, const double* __restrict__ backward, int edge, double* __restrict__ carry,
     int* __restrict__ heads
