@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 from ...families.profile.channels import ChannelJoin
 
-__all__ = ["HEIGHT", "MANY", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "kernels"]
+__all__ = [
+    "BLOCKS_AT_ONCE",
+    "HEIGHT",
+    "KEPT_AT_ONCE",
+    "MANY",
+    "MOST_CHANNELS",
+    "ChannelKernel",
+    "choose_walk",
+    "kernels",
+]
 
 #: Channels that a walk holds: the distances of a pair in registers.
 MOST_CHANNELS = 128
@@ -24,6 +33,9 @@ MANY_DIAGONALS, WARP_CHANNELS, MANY_WARPS = {"float": 4, "double": 2}, 8, 16
 LEAST_SHARED = 2**16 - 1024
 #: Rows of a band.
 HEIGHT = 1024
+#: Pairs of many channels that are told apart at a time, when a list is made shorter; blocks of a
+#: walk.
+KEPT_AT_ONCE, BLOCKS_AT_ONCE = 2**18, 2**18
 
 
 class ChannelKernel(NamedTuple):

@@ -13,7 +13,14 @@ from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
 from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import JoinPart
 from ...families.profile.nearest import Nearest
-from .channel_programs import HEIGHT, MANY, MOST_CHANNELS, choose_walk
+from .channel_programs import (
+    BLOCKS_AT_ONCE,
+    HEIGHT,
+    KEPT_AT_ONCE,
+    MANY,
+    MOST_CHANNELS,
+    choose_walk,
+)
 
 if TYPE_CHECKING:
     from .channels import ChannelAxis
@@ -33,10 +40,8 @@ AT_A_TIME = 2**20
 MOST_ERROR = 4e-3
 #: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
 PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
-#: Pairs of many channels that are told apart at a time, when a list is made shorter.
-KEPT_AT_ONCE = 2**18
-#: The same of runs of pairs of many channels, where 1 in 100 may hold a near one; blocks of a walk.
-RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES, BLOCKS_AT_ONCE = 16, 2**14, 2**31, 2**18
+#: The same of runs of pairs of many channels, where 1 in 100 may hold a near one.
+RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES = 16, 2**14, 2**31
 
 
 class ChannelTiles:
@@ -73,7 +78,8 @@ class ChannelTiles:
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile, by channels."""
         from ..loading import shared_room
-        from .channels import ChannelWalk, Found, answer, open_side, walk
+        from .channels import ChannelWalk, Found, answer, open_side
+        from .many_channels import walk
 
         length = reduction.length
         within, rule = reduction.within, reduction.rule

@@ -22,7 +22,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, MANY, ChannelKernel
+from .channel_programs import HEIGHT, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "make_axis",
     "measure",
     "open_side",
-    "walk",
+    "walk_few",
 ]
 
 #: Windows beyond the last that a walk may read, at least; with them they are a multiple of it.
@@ -380,14 +380,9 @@ class _Laid(NamedTuple):
             side.tops[...] = _unlay(tops, self.kernel)
 
 
-def walk(work: ChannelWalk) -> None:
+def walk_few(work: ChannelWalk) -> None:
     """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
     first, *others = work.kernels
-    if first.channels >= MANY:
-        from .many_channels import walk_many
-
-        walk_many(work)
-        return
     laid = _Laid.of(work, first)
     blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
     every = max(1, min(SAMPLED, blocks // 8))

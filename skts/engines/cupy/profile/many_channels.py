@@ -11,11 +11,10 @@ import numpy as np
 
 from ..loading import blocks_for, load_kernel
 from ..transfers import read_number, to_host
-from .channel_programs import HEIGHT, ChannelKernel
-from .channel_tiles import BLOCKS_AT_ONCE, KEPT_AT_ONCE
-from .channels import AT_A_TIME, THREADS, ChannelWalk, cut, launch_walk, measure
+from .channel_programs import BLOCKS_AT_ONCE, HEIGHT, KEPT_AT_ONCE, MANY, ChannelKernel
+from .channels import AT_A_TIME, THREADS, ChannelWalk, cut, launch_walk, measure, walk_few
 
-__all__ = ["ManyChannels", "walk_many"]
+__all__ = ["ManyChannels", "walk"]
 
 FILE = "profile/many_channels.cu"
 #: Rows of two runs, which are listed together.
@@ -359,7 +358,12 @@ class ManyChannels:
         return by_window, by_channel
 
 
-def walk_many(work: ChannelWalk) -> None:
+def walk(work: ChannelWalk) -> None:
+    """Find the nearest neighbours in a tile, by the kernels of so many channels."""
+    (_walk_many if work.kernels[0].channels >= MANY else walk_few)(work)
+
+
+def _walk_many(work: ChannelWalk) -> None:
     """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
     some = min(work.capacity, KEPT_AT_ONCE)
     lists = PairList.empty(work, work.capacity), PairList.empty(work, some)
