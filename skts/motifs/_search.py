@@ -138,7 +138,8 @@ class WindowSet(NamedTuple):
             exclusion=self.exclusion,
             normalize=self.normalize,
             precision=self.precision,
-            since=since,
+            # a last series that is shorter than a window has none
+            since=min(since, self.number),
             **options,
         )
 

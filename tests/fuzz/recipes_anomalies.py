@@ -231,8 +231,10 @@ class Detector(_Windowed):
             if options["window"] != "auto":
                 length = self._length(options["window"], X)
                 rows = [self._possible(case, x, X, row, length) for row, x in enumerate(X)]
-                values = [value for row in rows for one in row or () for value, _ in one or ()]
-                check(all(map(math.isnan, values)), "no scores: there are some")
+                # of neighbours that tie one may leave room for the next, and the other none
+                for possible in (one for row in rows for one in row or () if one):
+                    values = [value for value, _ in possible]
+                    check(any(map(math.isnan, values)), "no scores: there are some")
             return
         length = int(found["window"])
         if options["window"] != "auto":
