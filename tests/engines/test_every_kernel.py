@@ -186,6 +186,7 @@ def channels(engine):
     # by walks, small as it is
     with patch("skts.engines.cupy.profile.channel_tiles.ChannelTiles._few_pairs", lambda *_: False):
         yield matrix_profile(x, window=8, engine=engine)
+        yield matrix_profile(x[1:], window=8, engine=engine)
         yield matrix_profile(x, window=8, counting="farthest", include=[1], engine=engine)
         yield matrix_profile(x[:, :30], x[:, 30:], window=8, normalize=False, engine=engine)
         yield (
@@ -237,6 +238,8 @@ def trees(engine):
     # as if series were so many that a block judges an order line
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
+        if engine == "cupy":
+            patch.setattr("skts.engines.cupy.shapelets.order_lines.SORTED_BYTES", 0)
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 

@@ -543,5 +543,5 @@ def test_kept_scores_leave_a_gpu_what_a_block_takes(rng, budget):
     criterion = Criterion(np.arange(n) % 2, np.ones(2))
     work = ShapeletSearch(drawn(rng, n, width), np.arange(n), tuple(range(5, 60, 5)), criterion)
     kept, size = _kept(work, budget)
-    assert len(kept) == (11 if budget == 2**26 else 0)
+    assert len(kept) == (11 if budget >= 2**25 else 0)
     assert not kept or size + 2 * _room(work, n, n, budget).nbytes <= budget
