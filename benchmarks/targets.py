@@ -916,10 +916,7 @@ SECTIONS = {
             "s",
             4,
             1.5,
-            of(
-                "target-works-on-gpu",
-                "profiles of every number of 128 channels, 100,000 points, window 128",
-            ),
+            of("gpu-join", "profiles of every number of 128 channels, 100,000 points, window 128"),
         ),
         Target(
             "pan profile, 250,000 points, every length from 100 to 2,000, GPU",
