@@ -137,6 +137,7 @@ def test_series_of_several_lengths(fast_engine, rng, kind, warping):
         assert_brute(fast_engine, few, few, 2, warping, np.arange(4))
 
 
+@pytest.mark.skipif(np.__version__ < "2", reason="there, int and np.uint64 add up to a float")
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("cost", ["squared", "absolute"])
 @pytest.mark.parametrize("ascending", [True, False])
