@@ -606,3 +606,13 @@ def test_masked_windows_are_those_around_places(rng, n_places):
     pairs.mask(places)
     near = np.abs(np.arange(windows.number)[:, np.newaxis] - places) <= 4
     assert_array_equal(pairs.masked, near.any(axis=1))
+
+
+def test_updates_of_a_series_that_is_shorter_than_a_window(rng):
+    x, y = rng.standard_normal(40), rng.standard_normal(9)
+    model = MotifFinder(6).fit([x, y[:2]])
+    for start, stop in ((2, 3), (3, 5), (5, 9)):
+        model.update(y[start:stop], series=-1)
+        whole = MotifFinder(6).fit([x, y[:stop]])
+        for mine, expected in zip(model.profile_, whole.profile_, strict=True):
+            assert_array_equal(mine, expected)
