@@ -181,7 +181,7 @@ class Case:
         NumPy types of options that are handed over as such.
     setting : dict of str to object
         What must not change the answer of a second run: "memory", "n_jobs", "tile_work", "inline",
-        "kernels", "backend", "devices", "blocks".
+        "kernels", "backend", "devices", "blocks", "instances".
     relation : str or None
         What must hold between this call and another one.
     """

@@ -76,9 +76,14 @@ class Draw:
             return self.whole(least, min(most, 24))
         edges = [edge for edge in EDGES if least <= edge <= most]
         near = [edge for edge in edges if edge <= 65] if kind < 0.96 else edges
-        if not (near or edges):
-            return self.whole(least, most)
+        if not (near or edges) or self.chance(0.2):
+            return self.whole(least, min(most, 70) if near else most)
         return int(self.rng.choice(near or edges))
+
+    def long(self, most: int = 1700) -> int:
+        """A length of several strips of lanes, or of one that is wide."""
+        near = most // 2 if self.chance(0.8) else most
+        return self.whole(min(129, near), near)
 
     def near_edge(self, most: int) -> int:
         """A number of windows around the size of a block; seldom around a large one."""

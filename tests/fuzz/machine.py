@@ -33,6 +33,7 @@ from .case import Case
 from .compare import Failure, check, same
 from .draw import Draw
 from .edges import SMALL, small_blocks
+from .instances import other_instances
 from .recipe import (
     EXEMPT,
     EXEMPT_METHODS,
@@ -50,6 +51,9 @@ __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callab
 TILE_WORK = (1, 2**8, 2**12, 2**16)
 #: Memory budgets; the first ones are mostly too small for the least part of the work.
 MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
+#: Settings that are drawn only for what takes an engine; those that mean something on a GPU alone.
+SECOND = ("verbose", "devices", "verify", "single", "blocks", "instances")
+ON_A_GPU = {"devices", "single", "instances"}
 #: One second run in so many is sent to other processes, which takes seconds.
 SENT = 2000
 
@@ -146,14 +150,18 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("verify", (None, True) if "engine" in known else (None,), ()),
             ("single", (None, True) if "engine" in known else (None,), ()),
             ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
+            ("instances", (None, True) if "engine" in known else (None,), ()),
         ):
-            if option in ("verbose", "devices", "verify", "single", "blocks") and len(values) > 1:
+            if option in SECOND and len(values) > 1:
                 # plain code that checks takes as long as some twenty cases
                 seldom = option in ("verbose", "devices", "verify")
-                weights = (20 if seldom else 3, *[1] * (len(values) - 1))
+                weights = (20 if seldom else 1 if option == "instances" else 3,)
+                weights = (*weights, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:
                 setting[option] = value
+        if "instances" in setting:
+            setting["instances"] = d.whole(1, 2**31)
         if "n_jobs" in known and d.rng.integers(SENT) == 0:
             setting["backend"] = d.pick("backend", ("loky", "dask"), (1, 4))
     return replace(case, setting=setting), d.labels
@@ -192,6 +200,9 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
         if setting.get("blocks"):
             stack.enter_context(small_blocks(setting["blocks"]))
             reached["small blocks"] += 1
+        if setting.get("instances") and engine == "cupy":
+            stack.enter_context(other_instances(setting["instances"]))
+            reached["other instances"] += 1
         if setting.get("kernels") is False:
             stack.enter_context(replace_kernels(always=True))
             reached["NumPy in place of kernels"] += 1
@@ -303,16 +314,19 @@ def examine(
             recipe.agree(f"{engine} and {against}", found, other)
             reached["engine against engine"] += 1
         computed[case.name, against] += 1
-    if case.setting:
-        more = {name: case.setting[name] for name in ("n_jobs", "verbose") if name in case.setting}
-        with applied(case.setting, engine):
+    setting = {k: v for k, v in case.setting.items() if engine == "cupy" or k not in ON_A_GPU}
+    if setting:
+        more = {name: setting[name] for name in ("n_jobs", "verbose") if name in setting}
+        with applied(setting, engine):
             try:
                 again = _call(case, engine, **more)
             except MemoryBudgetError:
                 reached["no room in the budget"] += 1
             else:
                 if recipe.keeps_bits(case, engine):
-                    same("another setting", again, found)
+                    # transforms of another length have roundings of their own
+                    alike = recipe.agree if "instances" in setting else same
+                    alike("another setting", again, found)
                 else:
                     recipe.check(case, again)
                 reached["another setting"] += 1

@@ -31,6 +31,8 @@ __all__ = [
 
 #: What is optional may be missing on a machine with a GPU.
 HAS_PANDAS = importlib.util.find_spec("pandas") is not None
+#: Series that may be long, at most.
+FEW = 4
 #: Recipes by the name of what they call.
 RECIPES: dict[str, Recipe] = {}
 
@@ -225,6 +227,8 @@ def draw_window(
         types[option] = kind_of_int
     if kind == "zero":
         return 0
+    if longest > 128 and d.chance(0.5):  # bands that threads own, or lanes
+        return d.whole(1, 140)
     return (
         d.whole(1, max(1, longest // 2)) if kind == "points" else d.whole(1, min(255, 2 * longest))
     )
@@ -283,14 +287,25 @@ def fit_for(options: dict, samples: Sequence[Sample]) -> bool:
 
 
 def shapes(
-    d: Draw, count: int, most: int, *, channels: Sequence[int] = (1, 2, 3), equal: float = 0.5
+    d: Draw,
+    count: int,
+    most: int,
+    *,
+    channels: Sequence[int] = (1, 2, 3),
+    equal: float = 0.5,
+    long: float = 0.0,
+    furthest: int = 1700,
 ) -> list[tuple[int, int]]:
-    """Shapes of so many series: of one length, or of several."""
+    """Shapes of so many series: of one length, or of several; of few, a share `long` is long."""
     depth = d.pick("channels", channels, [6.0, 2.0, 1.0][: len(channels)])
+    # what they take grows with the square of their length
+    far = long > 0 and count <= FEW and d.pick("long", (False, True), (1 - long, long))
     if d.pick("lengths", ("equal", "unequal"), (equal, 1 - equal)) == "equal":
-        length = d.size(1, most)
-        return [(depth, length)] * count
-    return [(depth, d.size(1, most)) for _ in range(count)]
+        return [(depth, d.long(furthest) if far else d.size(1, most))] * count
+    return [
+        (depth, d.long(furthest) if far and d.chance(0.7) else d.size(1, most))
+        for _ in range(count)
+    ]
 
 
 def ints_only(*samples: Sample) -> bool:

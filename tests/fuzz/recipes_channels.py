@@ -35,6 +35,9 @@ from .recipes_motifs import (
 
 #: Channels of a series.
 DEPTHS = (1, 2, 3, 7)
+#: Those of a profile, and how often: walks of many channels have instances of their own.
+MANY_DEPTHS = (*DEPTHS, 4, 6, 8, 16, 32, 128)
+OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.05)
 
 
 class ChannelProfile(Profile):
@@ -43,15 +46,19 @@ class ChannelProfile(Profile):
     name = "skts.motifs.matrix_profile"
 
     def draw(self, d: Draw) -> Case:
-        depth = d.pick("channels", DEPTHS, (8, 2, 2, 1))
+        depth = d.pick("channels", MANY_DEPTHS, OFTEN)
         if depth == 1:
             case = super().draw(d)
             counting = d.pick("counting", ("nearest", "farthest"), (9, 1))
             more = {"dimensions": None, "include": None, "counting": counting}
             return replace(case, options=case.options | more)
-        n, length = self.draw_line(d, 80, deep=True)
+        # each channel costs
+        most = 80 if depth < 9 else 30
+        n, length = self.draw_line(d, most, deep=True)
+        if depth > 8:
+            n, length = min(n, 60), min(n, length, 60)
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
-        series = draw_channels(d, [n, d.size(length, 80)][: 1 + with_b], depth)
+        series = draw_channels(d, [n, d.size(length, max(length, most))][: 1 + with_b], depth)
         data = {"a": d.form(series[:1], form="single", label=" a")}
         if with_b:
             data["b"] = d.form(series[1:], form="single", label=" b")

@@ -30,9 +30,11 @@ class _TwoSeries(Recipe):
     """A function of x and y."""
 
     most = 300
+    #: Share of the cases whose series are long, where these are few.
+    long = 0.0
 
     def draw_data(self, d: Draw) -> dict:
-        sizes = shapes(d, 2, self.most)
+        sizes = shapes(d, 2, self.most, long=self.long)
         x, y = d.numbers(sizes)
         return {
             "x": d.form([x], form="single", label=" x"),
@@ -51,6 +53,7 @@ class _TwoSeries(Recipe):
 
 class _Elastic(_TwoSeries):
     metric = "dtw"
+    long = 0.003
     relations = ("scale", "forms", "flip")
 
     def draw(self, d: Draw) -> Case:
@@ -367,6 +370,9 @@ class Keogh(_TwoSeries):
 class _TwoSets(Recipe):
     """A matrix between two sets, or within one."""
 
+    #: Share of the cases whose series are long, where these are few.
+    long = 0.0
+
     def draw_data(self, d: Draw, most: int) -> dict:
         # edges of groups of series are tried with short ones, edges of series with few
         large = d.chance(0.05)
@@ -376,7 +382,7 @@ class _TwoSets(Recipe):
             n_rows, n_cols = (d.size(1, 70), 0) if large else (n_rows, 0)
         elif d.chance(0.3):
             n_rows, n_cols = n_cols, n_rows
-        sizes = shapes(d, n_rows + n_cols, 12 if large else most)
+        sizes = shapes(d, n_rows + n_cols, 12 if large else most, long=self.long)
         series = d.numbers(sizes)
         data = {"X": d.form(series[:n_rows], label=" X")}
         return data if within else data | {"Y": d.form(series[n_rows:], label=" Y")}
@@ -407,6 +413,7 @@ class _TwoSets(Recipe):
 
 class PairwiseDTW(_TwoSets):
     name = "skts.metrics.pairwise_dtw"
+    long = 0.05
     relations = ("scale", "forms", "rows")
 
     def draw(self, d: Draw) -> Case:
@@ -431,6 +438,7 @@ class PairwiseDTW(_TwoSets):
 
 class PairwiseDistances(_TwoSets):
     name = "skts.metrics.pairwise_distances"
+    long = 0.05
     relations = ("forms", "rows")
 
     def draw(self, d: Draw) -> Case:

@@ -114,13 +114,13 @@ class Neighbors(Recipe):
             rotation = able and d.pick("rotation_invariant", (False, True), (5, 1))
             options["rotation_invariant"] = rotation
             if rotation:
-                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=0.6)
+                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=0.6, long=0.03, furthest=660)
                 n_train = len(X)
                 options["window"] = draw_window(d, int(X.lengths.max()), types)
                 options["cost"] = d.pick("cost", ("squared", "absolute"))
                 options["kneighbors.return_shift"] = d.pick("return_shift", (False, True))
             else:
-                X, Q = halves(d, n_train, n_query, 33 if many else 130)
+                X, Q = halves(d, n_train, n_query, 33 if many else 130, long=0.05)
                 longest = max(X.lengths.max(), Q.lengths.max())
                 if metric == "named":
                     options |= draw_metric(d, [X, Q], types)
