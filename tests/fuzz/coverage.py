@@ -17,6 +17,7 @@ from skts.engines import Engine, Reduction
 
 from . import compilers, machine
 from .draw import domains
+from .instances import reason_of
 
 __all__ = ["Coverage", "compile_kernels", "watch_engines"]
 
@@ -179,8 +180,13 @@ class Coverage:
             from skts.engines.cupy.programs import all_kernels
 
             every = {f"{file} {name}" for file, names in all_kernels().items() for name in names}
-            yield f"kernel instances: {len(self.kernels & every)} of {len(every)} reached"
-            left += [f"  kernel {name}" for name in sorted(every - self.kernels)]
+            missing = sorted(every - self.kernels)
+            known = sum(bool(reason_of(name)) for name in missing)
+            yield (
+                f"kernel instances: {len(self.kernels & every)} of {len(every)} reached, "
+                f"{known} of the others have a reason"
+            )
+            left += [f"  kernel {name}  {reason_of(name)}".rstrip() for name in missing]
             left += [f"  not in the compile check: {name}" for name in sorted(self.kernels - every)]
         if left and unreached:
             yield "not reached:"

@@ -8,6 +8,7 @@ compile check lists and that may do the work: no answer may change.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import functools
 import importlib
 import zlib
@@ -15,12 +16,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-__all__ = ["other_instances"]
+__all__ = ["UNREACHED", "other_instances", "reason_of"]
+
+#: Instances of the compile check that no case reaches, by patterns of their names, and why.
+UNREACHED = {
+    "elastic/* *<float, *<float, *true>*": (
+        "searches in float32 know no bound for distances with a number of each series, "
+        "see `bounded` in families/elastic/distances.py"
+    ),
+}
 
 #: Where choices are made.
 _CUPY = "skts.engines.cupy"
 #: Sizes of small work, where none is small.
 NOTHING = 0
+
+
+def reason_of(instance: str) -> str:
+    """Why no case reaches an instance, "elastic/dtw.cu dtw<...>"; nothing if no reason is known."""
+    return next((why for name, why in UNREACHED.items() if fnmatch.fnmatchcase(instance, name)), "")
 
 
 class _Choice:

@@ -119,6 +119,8 @@ class Recipe:
     #: Parts of the outcome that engines, or batches on a GPU, may round differently, and how far
     #: apart they may be.
     loose: ClassVar[dict[str, float]] = {}
+    #: Share of the cases whose series are long, where these are few.
+    long: ClassVar[float] = 0.0
     #: Names of relations that may be drawn.
     relations: ClassVar[tuple[str, ...]] = ()
     #: Methods that are called, of estimators.

@@ -30,8 +30,6 @@ class _TwoSeries(Recipe):
     """A function of x and y."""
 
     most = 300
-    #: Share of the cases whose series are long, where these are few.
-    long = 0.0
 
     def draw_data(self, d: Draw) -> dict:
         sizes = shapes(d, 2, self.most, long=self.long)
@@ -369,9 +367,6 @@ class Keogh(_TwoSeries):
 
 class _TwoSets(Recipe):
     """A matrix between two sets, or within one."""
-
-    #: Share of the cases whose series are long, where these are few.
-    long = 0.0
 
     def draw_data(self, d: Draw, most: int) -> dict:
         # edges of groups of series are tried with short ones, edges of series with few

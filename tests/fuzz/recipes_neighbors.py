@@ -82,6 +82,7 @@ def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) ->
 class Neighbors(Recipe):
     """What all estimators share that look for the nearest of the series they keep."""
 
+    long = 0.02
     SEARCHES = ("kneighbors", "kneighbors_graph", "radius_neighbors", "radius_neighbors_graph")
     #: What is called beside `kneighbors`.
     also: tuple[str, ...] = ("graph", "radius", "radius graph")
@@ -114,13 +115,20 @@ class Neighbors(Recipe):
             rotation = able and d.pick("rotation_invariant", (False, True), (5, 1))
             options["rotation_invariant"] = rotation
             if rotation:
-                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=0.6, long=0.03, furthest=660)
+                n_train = min(n_train, 8)
+                if d.pick("long", (False, True), (1 - self.long, self.long)):
+                    X, Q = halves(d, n_train := d.whole(1, 2), 1, 33, long=1.0, furthest=660)
+                else:
+                    X, Q = halves(d, n_train, n_query, 33, equal=0.6)
                 n_train = len(X)
                 options["window"] = draw_window(d, int(X.lengths.max()), types)
                 options["cost"] = d.pick("cost", ("squared", "absolute"))
                 options["kneighbors.return_shift"] = d.pick("return_shift", (False, True))
             else:
-                X, Q = halves(d, n_train, n_query, 33 if many else 130, long=0.05)
+                if not many and d.pick("long", (False, True), (1 - self.long, self.long)):
+                    X, Q = halves(d, n_train := d.whole(1, 3), 1, 130, long=1.0)
+                else:
+                    X, Q = halves(d, n_train, n_query, 33 if many else 130)
                 longest = max(X.lengths.max(), Q.lengths.max())
                 if metric == "named":
                     options |= draw_metric(d, [X, Q], types)
