@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import functools
+import hashlib
 import importlib
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -45,7 +45,8 @@ class _Choice:
 
     def __call__(self, options: Sequence[Any], *of: Any) -> Any:
         """One of some."""
-        return options[zlib.crc32(repr((self.number, of)).encode()) % len(options)]
+        digest = hashlib.blake2b(repr((self.number, of)).encode(), digest_size=8).digest()
+        return options[int.from_bytes(digest) % len(options)]
 
 
 @functools.cache
