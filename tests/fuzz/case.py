@@ -31,9 +31,10 @@ class Sample:
     ----------
     series : tuple of ndarray of shape (n_channels, n_points), float64
         The values, exact in `dtype`.
-    form : {"array", "array3d", "list", "padded", "frame", "single"}
+    form : {"array", "array3d", "list", "padded", "frame", "single", "row"}
         One array of series of one length, a list of arrays, an array with NaN behind shorter
-        series, a data frame, or (of the first series alone) an array of points.
+        series, a data frame, or (of the first series alone) an array of points, which in a "row"
+        has an axis of channels even if there is one.
     dtype, layout : str
         Type of the numbers, and how they lie in memory.
     """
@@ -68,8 +69,8 @@ class Sample:
     def of(self, series: Any, *, plain: bool = False) -> Sample:
         """Other series in the same form, or in the plainest that they fit."""
         series = tuple(np.asarray(one, np.float64) for one in series)
-        if plain or self.form == "single":
-            form = "single" if self.form == "single" else "list"
+        if plain or self.form in ("single", "row"):
+            form = self.form if self.form in ("single", "row") else "list"
             return Sample(series, form)
         equal = len({one.shape for one in series}) == 1
         form = self.form
@@ -79,9 +80,10 @@ class Sample:
 
     def give(self) -> Any:
         """The arguments that the package is given."""
-        if self.form == "single":
+        if self.form in ("single", "row"):
             points = self.series[0]
-            return _lay(points[0] if len(points) == 1 else points, self.dtype, self.layout)
+            alone = self.form == "single" and len(points) == 1
+            return _lay(points[0] if alone else points, self.dtype, self.layout)
         if self.form == "list":
             # lists of lists are a list of series only where lengths differ
             alike = self.layout == "nested" and len(set(self.lengths.tolist())) == 1

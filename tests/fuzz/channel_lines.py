@@ -59,8 +59,8 @@ def can_count(case: Case) -> bool:
 
 
 def of_channels(case: Case) -> bool:
-    """Whether the series of a case are given by several channels."""
-    return len(case.data["a"].series[0]) > 1
+    """Whether the series of a case are given by channels, mostly by several."""
+    return len(case.data["a"].series[0]) > 1 or case.data["a"].form == "row"
 
 
 def each_line(series: list[np.ndarray], length: int, options: dict[str, Any]) -> list[Line]:

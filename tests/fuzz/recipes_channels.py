@@ -47,7 +47,8 @@ class ChannelProfile(Profile):
 
     def draw(self, d: Draw) -> Case:
         depth = d.pick("channels", MANY_DEPTHS, OFTEN)
-        if depth == 1:
+        row = depth == 1 and d.pick("row", (False, True), (40, 1))
+        if depth == 1 and not row:
             case = super().draw(d)
             counting = d.pick("counting", ("nearest", "farthest"), (9, 1))
             more = {"dimensions": None, "include": None, "counting": counting}
@@ -59,9 +60,10 @@ class ChannelProfile(Profile):
             n, length = min(n, 60), min(n, length, 60)
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
         series = draw_channels(d, [n, d.size(length, max(length, most))][: 1 + with_b], depth)
-        data = {"a": d.form(series[:1], form="single", label=" a")}
+        form = "row" if row else "single"
+        data = {"a": d.form(series[:1], form=form, label=" a")}
         if with_b:
-            data["b"] = d.form(series[1:], form="single", label=" b")
+            data["b"] = d.form(series[1:], form=form, label=" b")
         options = self.draw_options(d, length) | {
             "k": 1,
             "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
