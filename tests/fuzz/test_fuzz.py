@@ -21,10 +21,11 @@ from numba import njit
 from numba.core.caching import Cache
 from numba.core.dispatcher import Dispatcher
 
-from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, find_engine
+from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, Warping, find_engine
+from skts.engines.cupy.elastic.programs import BandKernel
 from skts.engines.cupy.programs import all_kernels
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
-from tests.fuzz import Case, Sample, assert_right, compilers, oracle_elastic, recipes
+from tests.fuzz import Case, Sample, assert_right, compilers, instances, oracle_elastic, recipes
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
@@ -408,16 +409,36 @@ def test_runs_add_up(tmp_path, capsys):
         main(["--sum", *map(str, paths), "--record", str(record)])
 
 
+@pytest.mark.parametrize("length", [20, 200, 1600])
+def test_other_instances_do_the_same_work(length):
+    """All widths that a length allows are chosen, of those that the compile check lists."""
+    warping, names = Warping(window=9), set()
+    for number in range(300):
+        (_, _, choose), *_ = instances._of_warping(instances._Choice(number))
+        kernel, _ = choose("float", 1, length, length, warping, 9)
+        assert (kernel.group == 32 and kernel.strips) or kernel.columns * kernel.group >= (
+            2 * 9 + 1 if isinstance(kernel, BandKernel) else length
+        )
+        names.add(kernel.name)
+    every = all_kernels()
+    assert names <= {*every["elastic/dtw.cu"], *every["elastic/band.cu"]}
+    assert len(names) > 4
+    in_strips = [name for name in names if "1, true" in name]
+    assert bool(in_strips) == (length > 32 * 8)
+
+
 def test_instances_of_kernels_are_reached_or_have_a_reason():
     """Those that the recorded run left out; newer ones are the matter of the next record."""
     record = json.loads(RECORD.read_text())
+    if "other instances" not in record["ways"]:
+        pytest.skip(f"{RECORD.name} was recorded before other instances were chosen")
     every = {f"{file} {name}" for file, names in all_kernels().items() for name in names}
     left = {f"{file} {name}" for file, names in record["kernels"]["left"].items() for name in names}
     unsaid = sorted(name for name in left & every if not reason_of(name))
     assert not unsaid, (
-        f"The run in {RECORD.name} (commit {record['commit']}) reached no case of these kernels. "
-        "Draw cases that do (tests/fuzz/instances.py, recipes), run the fuzzer on a GPU, and "
-        f"record it, or say in UNREACHED why no case can reach them: {unsaid}"
+        f"In {RECORD.name}, a run of commit {record['commit']}, no case reached {len(unsaid)} "
+        "kernels. Draw cases that do (tests/fuzz/instances.py, recipes), run the fuzzer on a GPU "
+        f"and record it, or say in UNREACHED why none can: {unsaid[:9]}"
     )
     assert not [name for name in UNREACHED if not fnmatch.filter(every, name)]
 
