@@ -55,7 +55,7 @@ MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
 SECOND = ("verbose", "devices", "verify", "single", "blocks", "instances")
 ON_A_GPU = {"devices", "single", "instances"}
 #: Points from which on series are long, and how many second runs have other instances for them.
-LONG, AGAIN = 128, 8
+LONG, AGAIN = 128, 16
 #: One second run in so many is sent to other processes, which takes seconds.
 SENT = 2000
 

@@ -37,6 +37,8 @@ from .recipes_motifs import (
 DEPTHS = (1, 2, 3, 7)
 #: Those of a profile, and how often: walks of many channels have instances of their own.
 MANY_DEPTHS = (*DEPTHS, 4, 6, 8, 16, 32, 128)
+#: Numbers of channels of a case that are judged, about; of fewer channels all.
+JUDGED = 12
 OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.1)
 
 
@@ -57,7 +59,7 @@ class ChannelProfile(Profile):
         most = 80 if depth < 9 else 30
         n, length = self.draw_line(d, most, deep=True)
         if depth > 8:
-            n, length = min(n, 60), min(n, length, 60)
+            n, length = min(n, 30), min(n, length, 30)
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
         series = draw_channels(d, [n, d.size(length, max(length, most))][: 1 + with_b], depth)
         form = "row" if row else "single"
@@ -93,7 +95,10 @@ class ChannelProfile(Profile):
             dimensions = list(range(max(1, len(options["include"] or [])), depth + 1))
         single = not isinstance(dimensions, list)
         places = np.arange(n)
-        for row, number in enumerate([dimensions] if single else dimensions):
+        numbers = [dimensions] if single else dimensions
+        # of many numbers some: each sorts the channels of all pairs
+        for row in range(0, len(numbers), 1 + len(numbers) // JUDGED):
+            number = numbers[row]
             line = mean_line(each, number, options, worst=options["counting"] == "farthest")
             allowed = ~line.near
             if len(series) == 2:

@@ -377,7 +377,11 @@ class _TwoSets(Recipe):
             n_rows, n_cols = (d.size(1, 70), 0) if large else (n_rows, 0)
         elif d.chance(0.3):
             n_rows, n_cols = n_cols, n_rows
-        sizes = shapes(d, n_rows + n_cols, 12 if large else most, long=self.long)
+        share = 0.0 if large else self.long
+        far = share > 0 and d.pick("long", (False, True), (1 - share, share))
+        if far:
+            n_rows, n_cols = d.whole(1, 2), 0 if within else d.whole(1, 2)
+        sizes = shapes(d, n_rows + n_cols, 12 if large else most, long=float(far))
         series = d.numbers(sizes)
         data = {"X": d.form(series[:n_rows], label=" X")}
         return data if within else data | {"Y": d.form(series[n_rows:], label=" Y")}
@@ -408,7 +412,7 @@ class _TwoSets(Recipe):
 
 class PairwiseDTW(_TwoSets):
     name = "skts.metrics.pairwise_dtw"
-    long = 0.05
+    long = 0.02
     relations = ("scale", "forms", "rows")
 
     def draw(self, d: Draw) -> Case:
@@ -433,7 +437,7 @@ class PairwiseDTW(_TwoSets):
 
 class PairwiseDistances(_TwoSets):
     name = "skts.metrics.pairwise_distances"
-    long = 0.05
+    long = 0.02
     relations = ("forms", "rows")
 
     def draw(self, d: Draw) -> Case:

@@ -775,6 +775,8 @@ class Search(Recipe):
             d.size(least, min(longest, 70 if d.chance(0.1) else 20))
             for _ in range(d.pick("queries", (1, 2, 3)))
         ]
+        if d.chance(0.05):  # as many columns as lanes have
+            lengths[-1], sizes[0] = max(lengths[-1], 80), int(d.rng.choice([24, 32, 45, 64]))
         if depth == 1 and d.chance(0.02):
             lengths[-1] = max(lengths[-1], d.near_edge(5000) + sizes[0] - 1)
         series = d.numbers([(depth, n) for n in (*lengths, *sizes)])
