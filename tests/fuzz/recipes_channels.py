@@ -37,9 +37,9 @@ from .recipes_motifs import (
 DEPTHS = (1, 2, 3, 7)
 #: Those of a profile, and how often: walks of many channels have instances of their own.
 MANY_DEPTHS = (*DEPTHS, 4, 6, 8, 16, 32, 128)
+OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.1)
 #: Numbers of channels of a case that are judged, about; of fewer channels all.
 JUDGED = 12
-OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.1)
 
 
 class ChannelProfile(Profile):
