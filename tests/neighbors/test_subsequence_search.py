@@ -241,7 +241,7 @@ def test_bad_input_is_named(rng):
         (lambda: search.kneighbors([[1, 2]], n_neighbors=0), "Expected n_neighbors > 0. Got 0"),
         (lambda: search.radius_neighbors([[1, 2]], -0.5), "Expected radius >= 0. Got -0.5"),
         (lambda: search.radius_neighbors([[1, 2]], np.nan), "Expected radius >= 0. Got nan"),
-        (lambda: search.fit(np.ones((2, 3, 1))), "series of one channel; X has 3"),
+        (lambda: search.fit(np.ones((2, 3, 1))), "X has 3 channels of one time point each"),
         (lambda: SubsequenceSearch(window=1.5).fit(x), "'window' parameter"),
         (
             lambda: SubsequenceSearch(metric="euclidean", window=3).fit(x),
