@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
 
-def revision():
-    """The commit of the working tree, with "+changes" when files differ; None outside of git."""
+def revision(tree=ROOT):
+    """The commit of a working tree, with "+changes" when files differ; None outside of git."""
 
     def git(*arguments):
         return subprocess.run(
-            ["git", "-C", ROOT, *arguments], check=True, capture_output=True, text=True
+            ["git", "-C", tree, *arguments], check=True, capture_output=True, text=True
         ).stdout.strip()
 
     try:

@@ -6,7 +6,9 @@
 runs every work in fresh processes that alternate between the two, and prints the median seconds of
 each, their ratio, and whether the answers are the same. Nothing else should run on the machine.
 It fails where an answer differs, or a work takes more than ``--most`` times as long as before;
-``make compare BEFORE=COMMIT`` makes the worktree, too.
+``make compare BEFORE=COMMIT`` makes the worktree, too. Works of functions that the older version
+does not have are left out. ``--output`` is written after each work, so that a run that is cut off
+leaves what it measured.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -120,15 +123,17 @@ def digest(found):
 
 
 def measure(engine, seconds, only):
-    """Time every work in this process and print a line of JSON for each, by kernels alone."""
+    """Time works in this process and print a line of JSON for each, by kernels alone."""
     # versions without this module have no NumPy in place of kernels
     with contextlib.suppress(ImportError):
         from skts.engines.core import compiling
 
         compiling.replaced = False
-    for name, work in works(engine):
-        if only and name not in only:
+    known = dict(works(engine))
+    for name in only or known:
+        if name not in known:
             continue
+        work = known[name]
         answer = digest(work())
         taken = []
         while len(taken) < 3 or (sum(taken) < seconds and len(taken) < 30):
@@ -144,10 +149,14 @@ def parse():
     parser.add_argument("--engine", default="numba")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each work, in a round")
-    parser.add_argument("--only", nargs="+", help="names of works")
+    parser.add_argument("--only", nargs="+", help="names of works, in the order to run them in")
     parser.add_argument("--most", type=float, default=1.1, help="ratio that is still no failure")
-    parser.add_argument("--output", type=Path, help="a JSON file")
+    parser.add_argument("--output", type=Path, help="a JSON file, written after each work")
     parser.add_argument("--device", help="its name in the record; the processor's if not given")
+    parser.add_argument(
+        "--commits", nargs=2, metavar=("BEFORE", "NOW"),
+        help="names of the versions in the record, where their folders are not of git",
+    )  # fmt: skip
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -156,39 +165,72 @@ def main():
     options = parse()
     if options.measure:
         return measure(options.engine, options.seconds, options.only)
-    found = {}
-    for turn in range(2 * options.rounds):
-        which = "before" if turn % 2 == 0 else "now"
-        tree = options.before.resolve() if which == "before" else HERE
-        command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
-        command += ["--engine", options.engine, "--seconds", str(options.seconds)]
-        command += ["--only", *options.only] if options.only else []
-        lines = subprocess.run(
-            command, env=os.environ | {"PYTHONPATH": str(tree)}, check=True, stdout=subprocess.PIPE,
-            text=True, cwd=tree,
-        ).stdout.splitlines()  # fmt: skip
-        for line in map(json.loads, lines):
-            found.setdefault(line["work"], {}).setdefault(which, []).append(line)
-    rows = []
-    print(f"{'work':22} {'before':>10} {'now':>10} {'ratio':>7}  same answer")
-    for name, each in found.items():
-        before, now = (median(one["seconds"] for one in each[which]) for which in ("before", "now"))
-        same = len({one["answer"] for which in each.values() for one in which}) == 1
-        rows.append({"work": name, "before": before, "now": now, "same": same})
-        print(f"{name:22} {before:10.4f} {now:10.4f} {now / before:7.3f}  {same}")
-    if options.output:
-        from benchmarks._records import cpu, record, versions
-
-        found = record(
-            f"two versions in turn, engine {options.engine}",
-            device=options.device or cpu(),
-            versions=versions("numpy", "numba", "scikit-learn", "cupy-cuda13x"),
-            rows=rows,
-        )
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+    # a run that `timeout` ends stops its process, too, and prints what it measured
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    found, only, content = {}, options.only, head(options)
+    try:
+        for turn in range(2 * options.rounds):
+            which = "before" if turn % 2 == 0 else "now"
+            for line in one_turn(options, which, only):
+                found.setdefault(line["work"], {}).setdefault(which, []).append(line)
+                if options.output:
+                    content["rows"] = list(compared(found))
+                    options.output.write_text(json.dumps(content, indent=1) + "\n")
+            only = list(found)
+    finally:
+        rows = list(compared(found))
+        print(f"{'work':22} {'before':>10} {'now':>10} {'ratio':>7}  same answer")
+        for name, before, now, same in (row.values() for row in rows):
+            print(f"{name:22} {before:10.4f} {now:10.4f} {now / before:7.3f}  {same}", flush=True)
     if failures := list(worse(rows, options.most)):
         sys.exit("\n".join(failures))
     return None
+
+
+def one_turn(options, which, only):
+    """Yield the measured works of one version, each as soon as it is done."""
+    tree = options.before.resolve() if which == "before" else HERE
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
+    command += ["--engine", options.engine, "--seconds", str(options.seconds)]
+    command += ["--only", *only] if only else []
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": str(tree)}, stdout=subprocess.PIPE,
+        text=True, cwd=tree,
+    ) as process:  # fmt: skip
+        try:
+            yield from map(json.loads, process.stdout)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        sys.exit(f"the measurement of the version {which} failed: see above")
+
+
+def compared(found):
+    """Yield a row for each work that both versions have done: medians of the rounds."""
+    for name, each in found.items():
+        if len(each) == 2:
+            before, now = (
+                median(one["seconds"] for one in each[which]) for which in ("before", "now")
+            )
+            same = len({one["answer"] for which in each.values() for one in which}) == 1
+            yield {"work": name, "before": before, "now": now, "same": same}
+
+
+def head(options):
+    """Make the record without its rows: before all works, beside which nothing else should run."""
+    from benchmarks._records import cpu, record, revision, versions
+
+    packages = ["numpy", "numba", "scikit-learn"]
+    packages += ["cupy-cuda12x", "cupy-cuda13x"] if options.engine == "cupy" else []
+    before, now = options.commits or (revision(options.before), None)
+    return record(
+        f"two versions in turn, engine {options.engine}" + (f": before {before}" if before else ""),
+        device=options.device or cpu(),
+        versions=versions(*packages),
+        rows=[],
+        commit=now,
+    )
 
 
 def worse(rows, most):

@@ -162,6 +162,21 @@ def test_a_work_that_got_slower_or_different_is_a_failure(module):
     assert not list(two_trees.worse(rows[:1], 1.1))
 
 
+def test_works_of_one_version_alone_are_not_compared(module):
+    def line(seconds, answer="x"):
+        return {"seconds": seconds, "answer": answer}
+
+    found = {
+        "a": {"before": [line(1.0), line(3.0)], "now": [line(1.0)]},
+        "b": {"now": [line(1.0)]},
+        "c": {"before": [line(2.0)], "now": [line(1.0, "y")]},
+    }
+    assert list(module("benchmarks.two_trees").compared(found)) == [
+        {"work": "a", "before": 2.0, "now": 1.0, "same": True},
+        {"work": "c", "before": 2.0, "now": 1.0, "same": False},
+    ]
+
+
 def test_every_target_has_a_figure_of_a_record_or_a_reason(page, module):
     """The page of figures to reach: each line is there, and says where its figure is from."""
     targets, shown = module("benchmarks.targets"), module("benchmark_targets").page()

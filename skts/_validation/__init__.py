@@ -9,6 +9,7 @@ from .series import (
     check_one,
     check_series,
     check_univariate,
+    refuse_channels_of_one_point,
 )
 from .targets import check_outputs, check_target, check_weights
 
@@ -28,5 +29,6 @@ __all__ = [
     "check_weights",
     "is_3d",
     "is_list_of_series",
+    "refuse_channels_of_one_point",
     "transposed",
 ]

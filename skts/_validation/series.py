@@ -26,6 +26,7 @@ __all__ = [
     "check_one",
     "check_series",
     "check_univariate",
+    "refuse_channels_of_one_point",
 ]
 
 
@@ -174,18 +175,47 @@ def check_univariate(
     n_channels, n_timepoints = series[0].shape
     if n_channels > 1:
         name = "This method" if estimator is None else type(estimator).__name__
-        advice = ""
-        if n_timepoints == 1:
-            listed = is_list_of_series(X)
-            rows = f"[x.T for x in {input_name}]"
-            rows = rows if listed else transposed(X, input_name, (0, 2, 1))
-            advice = f" If these are points of one channel, write {rows}."
+        advice = _as_points(X, input_name) if n_timepoints == 1 else ""
         raise ValueError(
             f"{name} takes series of one channel; {input_name} has {n_channels}.{advice}"
         )
     for row, (points,) in enumerate(series):
         check_scale(points, row, input_name)
     return [points for (points,) in series]
+
+
+def refuse_channels_of_one_point(X: Any, series: list[np.ndarray], input_name: str = "X") -> None:
+    """Raise where channels hold one point each: these may be points of one channel.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        What was given.
+    series : list of ndarray of shape (n_channels, n_timepoints)
+        What `check_multivariate` made of it.
+    input_name : str, default "X"
+        The argument's name in messages.
+
+    Raises
+    ------
+    ValueError
+        If all series have several channels and one time point.
+    """
+    n_channels = len(series[0])
+    if n_channels > 1 and all(each.shape[1] == 1 for each in series):
+        form = "(n_samples, n_channels, n_timepoints)"
+        form = "(n_channels, n_timepoints)" if is_list_of_series(X) else form
+        raise ValueError(
+            f"{input_name} has {n_channels} channels of one time point each: series are {form}."
+            f"{_as_points(X, input_name)}"
+        )
+
+
+def _as_points(X: Any, input_name: str) -> str:
+    """Say how to give channels of one point each as the points of one channel."""
+    rows = f"[x.T for x in {input_name}]"
+    rows = rows if is_list_of_series(X) else transposed(X, input_name, (0, 2, 1))
+    return f" If these are points of one channel, write {rows}."
 
 
 def check_more_points(

@@ -15,7 +15,11 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
-from .._validation import check_more_points, check_multivariate, check_univariate
+from .._validation import (
+    check_more_points,
+    check_multivariate,
+    refuse_channels_of_one_point,
+)
 from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
@@ -243,9 +247,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         """
         get_engine(self.engine)
         series = check_multivariate(X, estimator=self)
-        n_channels, n_timepoints = series[0].shape
-        if n_timepoints == 1 < n_channels:
-            check_univariate(X, estimator=self)  # these are points of one channel
+        refuse_channels_of_one_point(X, series)
+        n_channels = len(series[0])
         rule = replace(one_rule(self.dimensions, self.include, n_channels), worst=True)
         (length,) = _window_lengths(self.window, [points for each in series for points in each])
         _refuse_short(series, length)

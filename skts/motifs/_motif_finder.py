@@ -23,7 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from .._validation import check_more_points, check_multivariate, check_univariate
+from .._validation import (
+    check_more_points,
+    check_multivariate,
+    refuse_channels_of_one_point,
+)
 from ..base import SeriesMixin
 from ..engines import (
     ChannelRule,
@@ -342,9 +346,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 "profiles: use algorithm='profile'."
             )
         series = check_multivariate(X, estimator=self)
-        n_channels, n_timepoints = series[0].shape
-        if n_timepoints == 1 < n_channels:
-            check_univariate(X, estimator=self)  # these are points of one channel
+        refuse_channels_of_one_point(X, series)
+        n_channels = len(series[0])
         if n_channels > 1 and self.algorithm == "mk":
             raise ValueError("algorithm='mk' is for series of one channel.")
         self._check_limit(n_channels)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._metrics import distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from .._validation import check_multivariate, check_series, check_univariate
+from .._validation import check_multivariate, check_series, refuse_channels_of_one_point
 from ..base import SeriesMixin
 from ..engines import (
     Engine,
@@ -204,9 +204,8 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         get_engine(self.engine)
         self._warping()
         given = check_multivariate(X, estimator=self)
-        n_channels, n_timepoints = given[0].shape
-        if n_timepoints == 1 < n_channels:
-            check_univariate(X, estimator=self)  # these are points of one channel
+        refuse_channels_of_one_point(X, given)
+        n_channels = len(given[0])
         series = LongSeries(tuple(_private(each) for each in given))
         shortest = np.zeros((n_channels, min(8, max(each.shape[1] for each in given))))
         if n_channels == 1:

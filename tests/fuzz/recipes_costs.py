@@ -105,7 +105,7 @@ class PointCost(_TwoSets):
         """The least of all windows, and the first window that has it, but for roundings."""
         wanted = replace(case, options=case.options | {"alignment": "global", "wanted": "windows"})
         x = self.sides(case)[0]
-        if x[0].shape[1] == 1 < x[0].shape[0]:
+        if x[0].shape[0] > 1 and all(one.shape[1] == 1 for one in x):
             return  # a search takes these for points of one channel, and refuses them
         n = min(one.shape[1] for one in x)
         every = {

@@ -344,7 +344,7 @@ def test_refusals(rng):
         model.score_points(x, aggregate="sum")
     with pytest.raises(ValueError, match=r"dimensions=3: the number of channels .* from 1 to 2"):
         DiscordDetector(5, dimensions=3).fit(rng.normal(size=(3, 2, 20)))
-    with pytest.raises(ValueError, match="takes series of one channel; X has 4. If these are"):
+    with pytest.raises(ValueError, match="X has 4 channels of one time point each: series are"):
         DiscordDetector(5).fit(rng.normal(size=(3, 4, 1)))
     model = DiscordDetector(5, side="left").fit(rng.normal(size=(3, 2, 20)))
     with pytest.raises(ValueError, match="X has 3 channels, but DiscordDetector is expecting 2"):

@@ -1191,7 +1191,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/scan.py": [
         (
-            "scan",
+            "_judge",
             "gain > gain_best or (gain == gain_best and reached > gap_best)",
             ("and -> or",),
             LOOSER,

@@ -94,8 +94,11 @@ def test_channels_are_refused_where_they_differ(rng):
     assert search.n_channels_ == 3
     with pytest.raises(ValueError, match="takes queries of 3 channels; Q has 2"):
         search.kneighbors(x[:, :2, :9])
-    with pytest.raises(ValueError, match="takes series of one channel; X has 40. If these are"):
+    with pytest.raises(ValueError, match="X has 40 channels of one time point each: series are"):
         SubsequenceSearch().fit(x.transpose(0, 2, 1)[:, :, :1])
+    # only where no series is longer: those of one point among others have channels like these
+    _, positions = SubsequenceSearch().fit([x[0, :, :1], x[1]]).radius_neighbors([x[1][:, :9]], 1.0)
+    assert_array_equal(positions[0][0], [1, 0])
     x[1, 2, 5] = np.nan
     _, positions = SubsequenceSearch().fit(x[1:]).radius_neighbors([x[0][:, :9]], np.inf)
     assert_array_equal(np.sort(positions[0][:, 1]), np.arange(6, 32))
@@ -238,7 +241,7 @@ def test_bad_input_is_named(rng):
         (lambda: search.kneighbors([[1, 2]], n_neighbors=0), "Expected n_neighbors > 0. Got 0"),
         (lambda: search.radius_neighbors([[1, 2]], -0.5), "Expected radius >= 0. Got -0.5"),
         (lambda: search.radius_neighbors([[1, 2]], np.nan), "Expected radius >= 0. Got nan"),
-        (lambda: search.fit(np.ones((2, 3, 1))), "series of one channel; X has 3"),
+        (lambda: search.fit(np.ones((2, 3, 1))), "X has 3 channels of one time point each"),
         (lambda: SubsequenceSearch(window=1.5).fit(x), "'window' parameter"),
         (
             lambda: SubsequenceSearch(metric="euclidean", window=3).fit(x),

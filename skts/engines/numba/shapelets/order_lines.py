@@ -201,7 +201,7 @@ def _largest_gap(squares, sure, errors, n_best, spread, scratch):
     return top, blur
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def promise(line, tables, needed, scratch):
     """Bound gain and gap of an order line from above, and the gap from below.
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .order_lines import OrderLine, make_scratch, promise
+from .._borrowed import borrowed
+from .order_lines import OrderLine, Scratch, make_scratch, promise
 from .variance_lines import promise_of_variance
 
 __all__ = ["JudgedRows", "Distances", "Found", "Literals", "scan"]
@@ -85,13 +86,33 @@ class Found(NamedTuple):
     where: np.ndarray
 
 
+class Memory(NamedTuple):
+    """Memory that every candidate uses again.
+
+    Attributes
+    ----------
+    plain, off, squares : ndarray of shape (n_members,)
+        Squared distances, their largest errors, and squared distances joined with literals.
+    plainly, sure : ndarray of shape (n_members,), bool
+        Which of them are exact: those of the candidate, and joined ones.
+    worst : ndarray of shape (n_rows,)
+        The largest error of each row, by the weight of the candidate.
+    scratch : Scratch
+        For order lines.
+    """
+
+    plain: np.ndarray
+    off: np.ndarray
+    squares: np.ndarray
+    plainly: np.ndarray
+    sure: np.ndarray
+    worst: np.ndarray
+    scratch: Scratch
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan(distances, candidates, tables, targets, literals, best, found, offset, cancel):
     """Judge the candidates of a block; write those that could be the best.
-
-    One function of some 90 lines: reading distances and joining them with those before are loops
-    over the members, and apart from here, where the compiler does not know that their arrays are
-    distinct, these took twice as long.
 
     Parameters
     ----------
@@ -124,21 +145,36 @@ def scan(distances, candidates, tables, targets, literals, best, found, offset, 
     best : tuple
         As given, raised.
     """
+    n, n_classes = candidates.members.size, 1
+    if tables is not None:
+        n_classes = tables.weights.size
+    memory = Memory(
+        np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_),
+        np.zeros(candidates.rows.size), make_scratch(n, n_classes),
+    )  # fmt: skip
+    return _judge(
+        distances, candidates, tables, targets, literals, best, found, offset, cancel, memory
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _judge(distances, candidates, tables, targets, literals, best, found, offset, cancel, memory):
+    """Judge candidates as `scan`, which makes the memory for it.
+
+    One function of some 60 lines with ten arguments: reading distances and joining them with those
+    before are loops over the members, and apart from here, where the compiler does not know that
+    their arrays are distinct, these took twice as long. It counts no references: see `borrowed`.
+    """
     gain_best, gap_best = best
-    squares_of, weights, errors, floor, exact, flat, _ = distances
-    rows, counts, members, owns = candidates
-    before, ways = literals
-    gains, gaps, where = found
+    squares_of, weights, errors, floor, exact, flat, _ = borrowed(distances)
+    rows, counts, members, owns = borrowed(candidates)
+    before, ways = borrowed(literals)
+    gains, gaps, where = borrowed(found)
+    plain, off, squares, plainly, sure, worst, scratch = borrowed(memory)
     count, n = 0, members.size
-    plain, plainly, off = np.empty(n), np.empty(n, np.bool_), np.empty(n)
-    squares, sure, worst = np.empty(n), np.empty(n, np.bool_), np.zeros(rows.size)
     for a in range(rows.size):
         for k in range(n):
             worst[a] = max(worst[a], errors[rows[a], members[k]])
-    n_classes = 1
-    if tables is not None:
-        n_classes = tables.weights.size
-    scratch = make_scratch(n, n_classes)
     for a in range(offset[0], rows.size):
         row = rows[a]
         for i in range(offset[1] if a == offset[0] else 0, counts[a]):
@@ -168,9 +204,11 @@ def scan(distances, candidates, tables, targets, literals, best, found, offset, 
                     continue
                 line = OrderLine(squares, sure, off, error)
                 if tables is not None:
-                    gain, gap, reached = promise(line, tables, gain_best, scratch)
+                    gain, gap, reached = promise(line, borrowed(tables), gain_best, scratch)
                 if targets is not None:
-                    gain, gap, reached = promise_of_variance(line, targets, gain_best, scratch)
+                    gain, gap, reached = promise_of_variance(
+                        line, borrowed(targets), gain_best, scratch
+                    )
                 if gain < 0 or gain < gain_best or (gain == gain_best and gap < gap_best):
                     continue
                 gains[count], gaps[count] = gain, gap
