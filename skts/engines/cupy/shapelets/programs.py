@@ -13,6 +13,7 @@ __all__ = [
     "NAMED_SHARED",
     "ScanKernel",
     "kernels",
+    "keys_of_lane",
     "columns_of_strips",
     "most_classes",
     "padded_members",
@@ -74,11 +75,19 @@ class ScanKernel(NamedTuple):
         return self.name == "scan_wide"
 
 
+def keys_of_lane(n_members: int) -> int | None:
+    """Keys of a lane of a warp that sorts so many series; None where these are too many.
+
+    Others ask here, and keep no `KEYS` of their own: tests have none, so that all lines are wide.
+    """
+    return next((keys for keys in KEYS if 32 * keys >= n_members), None)
+
+
 def scan_kernel(
     n_members: int, n_classes: int, most_shared: int = MOST_SHARED
 ) -> ScanKernel | None:
     """The instance for so many series and classes; None where there is none."""
-    keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
+    keys = keys_of_lane(n_members)
     if keys is not None:
         beside = 32 if keys <= 8 else 16 if keys <= 16 else 8
         # scores of candidates, labels, keys in order, numbers of classes of each lane

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...families.shapelets.criterion import Criterion, Tables
 from ..transfers import send, send_one
-from .programs import KEYS
+from .programs import keys_of_lane
 
 __all__ = ["DeviceRules"]
 
@@ -55,8 +55,8 @@ class DeviceRules:
     def _cuts(base: np.ndarray, leaf: int) -> np.ndarray:
         """Entropies of cuts as lanes of `scan` meet them, -inf where leaves forbid one."""
         n = base.size - 1
-        keys = next((keys for keys in KEYS if 32 * keys >= n), 0)
-        if n < 0 or not keys:
+        keys = keys_of_lane(n)
+        if n < 0 or keys is None:
             return np.empty((0, 32), np.float32)
         found = np.full(32 * keys, -np.inf, np.float32)
         stop = max(leaf, n + 1 - leaf)
