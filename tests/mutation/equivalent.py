@@ -974,12 +974,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("+=",),
             LOOSER,
         ),
-        (
-            "count_before",
-            "rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));",
-            ("+ -> - #3",),
-            LOOSER,
-        ),
     ],
     _E + "families/elastic/distances.py": [
         (

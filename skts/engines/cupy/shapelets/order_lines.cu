@@ -5,8 +5,9 @@
 #include "shapelets/order_lines.cuh"
 #include "shapelets/scan.cuh"
 
-// Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
-// scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
+// Judge candidates: one warp, one candidate and way. Block (x, row, length) has BESIDE consecutive starts of one series, whose
+// scores it brings to shared memory together, beside the keys in order, the numbers of classes of each lane, and what
+// entropies change by, which lanes read in no order.
 //
 // rows, sizes and owns say of every row to judge where it is in the block of candidates, how many points the series
 // has, and which of the members it is; members which of the series they are. before: distances of the literals
@@ -16,7 +17,7 @@
 // neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain beyond follows
 // from how many series could change sides.
 template <int E>
-__global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
+__global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 ? 3 : 2) scan(
     const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
     const __grid_constant__ Node node, const __grid_constant__ BoundList bounds
 ) {
@@ -31,63 +32,69 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const int n = judge.n_members, n_classes = judge.n_classes, n_windows = scores.n_windows;
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
-    int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
+    int* const about = shared + n * (BESIDE<E> + 1);  // label and kind of each member
+    float* const table = (float*)(about + n + WARPS * 32 * E) + WARPS * n_classes * 16;
     WarpLine<E> line;
     line.keys = (unsigned*)about + n + which * 32 * E;
-    line.left = (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
+    line.left = (unsigned short*)(about + n + WARPS * 32 * E) + which * n_classes * 32;
     line.lane = lane;
-    const int row = __ldg(candidates.rows + blockIdx.y), own = __ldg(candidates.owns + blockIdx.y), start = blockIdx.x * BESIDE;
+    const int row = __ldg(candidates.rows + blockIdx.y), own = __ldg(candidates.owns + blockIdx.y), start = blockIdx.x * BESIDE<E>;
     const int count = __ldg(candidates.sizes + blockIdx.y) - scores.length + 1;
     if (start >= count) return;
-    load_candidates(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
+    load_candidates<E>(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
+    if (node.tabled && judge.base)
+        for (int k = threadIdx.x; k < n * n_classes; k += WARPS * 32) table[k] = __ldg(judge.rough_changes + k);
+    const float* const changes = node.tabled ? table : judge.rough_changes;
     __syncthreads();
-    const int i = start + which;
-    if (i >= count) return;
-    const long long candidate = (long long)row * n_windows + i;
-    const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
-    ErrorBound doubt = bound_errors(scores, worst, row, candidate);
     const float nats = (float)(1 / judge.unit);  // a power of two
-    for (int way = 0; way < node.n_ways; ++way) {
-        unsigned keys[E];
-        float most;
-        const bool differs = make_keys<E>(
-            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, __ldg(node.ways + way), node.before,
-            node.settled, most
-        );
-        if (!differs) continue;
-        lay_down<E>(keys, line, n);
-        const float rough = count_before(judge, line);
-        float top = -Arithmetic<float>::infinity();
-        if (judge.base && !first_look(judge, line, doubt, rough, nats, bounds, top)) continue;
-        const long long each = entropies_before(judge, line);
-        const float sum = sum_of_distances(line, doubt);
-        const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
-        BestCut best = {-1 - judge.margin, -Arithmetic<float>::infinity(), -Arithmetic<float>::infinity()};
-        Runs runs = {0, 0, 0, false};
-        judge_cuts(judge, line, doubt, each, sums - sum, total, nats, top, best, runs);
-        const int longest = longest_run(runs, lane, judge.base ? 1 : 0);
-        best.agree();
-        bool open_end = longest > 0;
-        long long any = open_end ? gain_of_open_runs(judge, longest, top) : 0;
-        if (open_end && judge.base && any >= __shfl_sync(ALL, gain_reached(bounds), 0)) {
-            // worth a closer look: every run by itself
-            line.rewind(n);
-            Best open = {-1, -Arithmetic<float>::infinity()};
-            open_end = !judge_runs<E>(judge, line.keys, line.left, lane, doubt, sums - sum, total, open);
-            best.add(open.gain, open.gap, false);
+    for (int i = start + which; i < min(start + BESIDE<E>, count); i += WARPS) {
+        const long long candidate = (long long)row * n_windows + i;
+        const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
+        ErrorBound doubt = bound_errors(scores, worst, row, candidate);
+        for (int way = 0; way < node.n_ways; ++way) {
+            unsigned keys[E];
+            float most;
+            const int how = __ldg(node.ways + way);
+            if (plain && how == 0) make_plain_keys<E>(keys, tile + (i - start), about, n, lane, own, doubt, most);
+            else {
+                const bool differs = make_keys<E>(
+                    keys, tile + (i - start), about, n, lane, own, plain, is_constant, doubt, how, node.before, node.settled, most
+                );
+                if (!differs) continue;
+            }
+            lay_down<E>(keys, line, n);
+            float top = -Arithmetic<float>::infinity();
+            if (!may_be_best(judge, line, doubt, nats, bounds, changes, top)) continue;
+            const long long each = entropies_before(judge, line);
+            const float sum = sum_of_distances(line, doubt);
+            const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
+            BestCut best = {-1 - judge.margin, -Arithmetic<float>::infinity(), -Arithmetic<float>::infinity()};
+            Runs runs = {0, 0, 0, false};
+            judge_cuts(judge, line, doubt, each, sums - sum, total, nats, top, best, runs);
+            const int longest = longest_run(runs, lane, judge.base ? 1 : 0);
             best.agree();
+            bool open_end = longest > 0;
+            long long any = open_end ? gain_of_open_runs(judge, longest, top) : 0;
+            if (open_end && judge.base && any >= __shfl_sync(ALL, gain_reached(bounds), 0)) {
+                // worth a closer look: every run by itself
+                line.rewind(n);
+                Best open = {-1, -Arithmetic<float>::infinity()};
+                open_end = !judge_runs<E>(judge, line.keys, line.left, lane, doubt, sums - sum, total, open);
+                best.add(open.gain, open.gap, false);
+                best.agree();
+            }
+            if (lane != 0) continue;
+            const float beyond = Arithmetic<float>::infinity();
+            CandidateBound found = {best.gain, beyond, -beyond, own, i, scores.length, node.channel << 2 | way};
+            if (open_end) found.gain = any;
+            else if (best.gain + judge.margin < 0) continue;
+            else if (!judge.base) found.gain = best.gain + judge.margin;  // gains of the host are compared with other ones
+            else if (most < LARGEST) {
+                const float slack = slack_of_gaps<E>(judge, doubt, most);
+                found.high = best.gap + slack, found.low = best.sure_gap - slack;
+            }
+            list_bound(found, bounds);
         }
-        if (lane != 0) continue;
-        const float beyond = Arithmetic<float>::infinity();
-        CandidateBound found = {best.gain, beyond, -beyond, own, i, scores.length, node.channel << 2 | way};
-        if (open_end) found.gain = any;
-        else if (best.gain + judge.margin < 0) continue;
-        else if (!judge.base) found.gain = best.gain + judge.margin;  // gains of the host are compared with other ones
-        else if (most < LARGEST) {
-            const float slack = slack_of_gaps<E>(judge, doubt, most);
-            found.high = best.gap + slack, found.low = best.sure_gap - slack;
-        }
-        list_bound(found, bounds);
     }
 }
 
@@ -95,8 +102,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
 extern "C" __global__ void __launch_bounds__(1024) weed(
     Reached* reached, CandidateBound* list, int capacity
 ) {
-    __shared__ int sums[32], most;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    constexpr int ENTRIES = 4;  // of a thread at a time
+    __shared__ int most, kept;
+    const int lane = threadIdx.x & 31;
     const int count = min(reached->count, capacity);
     const long long gain = reached->gain;
     // gaps order as integers do once negative ones are turned over
@@ -104,33 +112,40 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const int bits = __float_as_int(gap);
         return bits < 0 ? bits ^ 0x7fffffff : bits;
     };
-    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
+    if (threadIdx.x == 0) {
+        most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
+        kept = 0;
+    }
     __syncthreads();
     int mine = turned(-Arithmetic<float>::infinity());
+#pragma unroll 4
     for (int k = threadIdx.x; k < count; k += blockDim.x)
         if (list[k].gain == gain) mine = max(mine, turned(list[k].low));
     atomicMax(&most, mine);
     __syncthreads();
-    int kept = 0;
-    for (int base = 0; base < count; base += blockDim.x) {
-        const int k = base + threadIdx.x;
-        CandidateBound here;
-        bool keep = false;
-        if (k < count) {
-            here = list[k];
-            keep = here.gain > gain || (here.gain == gain && turned(here.high) >= most);
+    for (int base = 0; base < count; base += ENTRIES * blockDim.x) {
+        CandidateBound here[ENTRIES];
+        bool keep[ENTRIES];
+#pragma unroll
+        for (int u = 0; u < ENTRIES; ++u) {
+            const int k = base + u * blockDim.x + threadIdx.x;
+            keep[u] = false;
+            if (k >= count) continue;
+            here[u] = list[k];
+            keep[u] = here[u].gain > gain || (here[u].gain == gain && turned(here[u].high) >= most);
         }
-        const unsigned votes = __ballot_sync(ALL, keep);
-        if (lane == 0) sums[warp] = __popc(votes);
+        // those that are kept go where others have been read; their order does not matter
         __syncthreads();
-        int place = kept + lanes_before(votes, lane);
-        for (int other = 0; other < 32; ++other) {
-            if (other < warp) place += sums[other];
-            kept += sums[other];
+#pragma unroll
+        for (int u = 0; u < ENTRIES; ++u) {
+            const unsigned votes = __ballot_sync(ALL, keep[u]);
+            int place = 0;
+            if (lane == 0 && votes) place = atomicAdd(&kept, __popc(votes));
+            place = __shfl_sync(ALL, place, 0) + lanes_before(votes, lane);
+            if (keep[u]) list[place] = here[u];
         }
-        if (keep) list[place] = here;
-        __syncthreads();
     }
+    __syncthreads();
     if (threadIdx.x == 0) {
         reached->settled = gain;
         reached->gap = __int_as_float(most < 0 ? most ^ 0x7fffffff : most);

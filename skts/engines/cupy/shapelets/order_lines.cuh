@@ -11,7 +11,8 @@ struct Judge {
     const long long* base;   // (n_members + 1,): `whole` less n ln n of both sides of a cut; null where weights differ
     const double* weights;
     const int* counts;
-    const float *rough_terms, *rough_base;  // terms and base in nats
+    const float* rough_changes;  // (n_classes, n_members): differences of terms, in nats
+    const float* rough_cuts;     // base of cut 32 r + l behind key r of lane l, in nats; -inf where leaves forbid it
     long long whole, n_members, n_classes, leaf, margin;  // what gains are off by where weights differ
     double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
     double slack;                // what a sum of the rough ones is wrong by
@@ -48,7 +49,7 @@ struct Node {
     const unsigned char* settled;
     int n_ways;
     const int* ways;
-    int channel;
+    int channel, tabled;  // whether shared memory has room for `rough_changes`
 };
 
 // The list of candidates that could be the best, and the best that is reached.
@@ -105,11 +106,14 @@ __device__ __forceinline__ int units_between(unsigned key, unsigned next) {
 // distance has 2^22. TOLERANCE, by which equal neighbours may differ, is counted with it: for distances above 1 a unit
 // is larger.
 struct ErrorBound {
-    float error, root, unit;
+    float error, root, unit, inverse;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)units_of(key) * unit; }
     // units of a line whose largest distance is `most`
-    __device__ __forceinline__ void set_unit(float most) { unit = fmaxf(most, 1e-30f) * (1.0f / (1 << UNIT_BITS)); }
+    __device__ __forceinline__ void set_unit(float most) {
+        unit = fmaxf(most, 1e-30f) * (1.0f / (1 << UNIT_BITS));
+        inverse = 1 / unit;
+    }
     __device__ __forceinline__ float of(float distance) const {
         return fminf(root, __fdividef(error, distance)) + UNITS * unit + (float)TOLERANCE;
     }
@@ -195,7 +199,7 @@ __device__ __forceinline__ ErrorBound bound_errors(const Scores& scores, int wor
     const float largest = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
     // what is not a number is too much, too
     const float error = fminf(8.0f, (largest + scores.floors[row]) * 1.00001f);
-    return {error, sqrtf(error), 0};
+    return {error, sqrtf(error), 0, 0};
 }
 
 // Distances, of which those before may have any size, are taken for this one at most: the order of what is beyond is
@@ -238,6 +242,6 @@ __device__ __forceinline__ float joined_distance(
 
 // The key of a distance.
 __device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const ErrorBound& doubt) {
-    const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
+    const unsigned units = (unsigned)(distance * doubt.inverse);
     return (min(units, (1u << UNIT_BITS) - 1) << 1 | (unsigned)sure) << LABEL_BITS | (unsigned)label;
 }

@@ -156,13 +156,13 @@ class Lines:
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
             launch(
-                (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
+                (blocks_for(max(windows[first:stop]), kernel.beside), n_rows, stop - first),
                 256,
                 lengths=table[first:stop],
                 n_block=n_block,
                 n_series=n_series,
                 candidates=dict(zip(("rows", "sizes", "owns"), of_rows, strict=True)),
-                node=self._node(members, channel),
+                node=self._node(members, channel, kernel),
                 bounds=self._bound_list,
                 shared_mem=kernel.shared,
             )
@@ -200,7 +200,7 @@ class Lines:
                     padded=kernel.keys,
                     n_series=len(scores),
                     candidates=dict(zip(("rows", "sizes", "owns"), some, strict=True)),
-                    node=self._node(members, channel),
+                    node=self._node(members, channel, kernel),
                     bounds=self._bound_list,
                     shared_mem=kernel.shared,
                 )
@@ -211,7 +211,7 @@ class Lines:
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return send_one(told.view(np.int64).reshape(len(told), -1))
 
-    def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
+    def _node(self, members: cp.ndarray, channel: int, kernel: ScanKernel) -> dict[str, Any]:
         """The argument `node` of kernels."""
         return {
             "members": members,
@@ -221,6 +221,7 @@ class Lines:
             "n_ways": len(self.ways),
             "ways": self.way_numbers,
             "channel": channel,
+            "tabled": int(kernel.tabled),
         }
 
     @property

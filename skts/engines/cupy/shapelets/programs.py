@@ -7,11 +7,13 @@ from typing import NamedTuple
 from ...core.constants import LABEL_BITS, WIDE_THREADS
 
 __all__ = [
+    "KEYS",
     "MOST_MEMBERS",
     "MOST_SHARED",
     "NAMED_SHARED",
     "ScanKernel",
     "kernels",
+    "keys_of_lane",
     "columns_of_strips",
     "most_classes",
     "padded_members",
@@ -27,6 +29,8 @@ KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
 #: launch may ask for beside them on the largest devices.
 NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
+#: Bytes of the table of what entropies change by, of a block: larger ones are read where they are.
+MOST_TABLE = 24 * 1024
 #: Series of a node that the counters of an order line have room for.
 MOST_MEMBERS = 32768
 
@@ -52,12 +56,18 @@ class ScanKernel(NamedTuple):
         Keys of a lane; of a block, if the line is wide.
     shared : int
         Bytes of shared memory.
+    beside : int, default 1
+        Neighbouring candidates of a block.
+    tabled : bool, default False
+        Whether shared memory holds what entropies change by.
     """
 
     file: str
     name: str
     keys: int
     shared: int
+    beside: int = 1
+    tabled: bool = False
 
     @property
     def wide(self) -> bool:
@@ -65,16 +75,29 @@ class ScanKernel(NamedTuple):
         return self.name == "scan_wide"
 
 
+def keys_of_lane(n_members: int) -> int | None:
+    """Keys of a lane of a warp that sorts so many series; None where these are too many.
+
+    Others ask here, and keep no `KEYS` of their own: tests have none, so that all lines are wide.
+    """
+    return next((keys for keys in KEYS if 32 * keys >= n_members), None)
+
+
 def scan_kernel(
     n_members: int, n_classes: int, most_shared: int = MOST_SHARED
 ) -> ScanKernel | None:
     """The instance for so many series and classes; None where there is none."""
-    keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
+    keys = keys_of_lane(n_members)
     if keys is not None:
-        # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
-        shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
+        beside = 32 if keys <= 8 else 16 if keys <= 16 else 8
+        # scores of candidates, labels, keys in order, numbers of classes of each lane
+        shared = 4 * ((beside + 2) * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
         if shared <= most_shared:
-            return ScanKernel("shapelets/order_lines.cu", f"scan<{keys}>", keys, shared)
+            table = 4 * n_members * n_classes
+            tabled = table <= MOST_TABLE and shared + table <= most_shared
+            shared += table if tabled else 0
+            name = f"scan<{keys}>"
+            return ScanKernel("shapelets/order_lines.cu", name, keys, shared, beside, tabled)
     if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
         return None
     padded = padded_members(n_members)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...families.shapelets.criterion import Criterion, Tables
 from ..transfers import send, send_one
+from .programs import keys_of_lane
 
 __all__ = ["DeviceRules"]
 
@@ -26,13 +27,14 @@ class DeviceRules:
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
         base = tables.node_entropy - tables.sides
-        rough = [np.asarray(table / tables.unit, np.float32) for table in (terms, base)]
+        changes = np.asarray(np.diff(terms, axis=1) / tables.unit, np.float32)
+        cuts = self._cuts(base / tables.unit, max(1, tables.leaf))
         # sums of a few of each class and each key of a lane
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
         largest /= tables.unit
         # see "rough gains" in docs/developer/numerics.rst
         slack = 2.0**-23 * (100 + len(counts)) * largest
-        self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
+        self.arrays = send(labels, terms, base, tables.weights, counts, changes, cuts)
         self.exact, self.slack = base.size > 0, tables.slack
         #: Whether gains are those of groups: bounds, and no gains of classes.
         self.only_bounds = criterion.sample_weight is not None
@@ -48,3 +50,15 @@ class DeviceRules:
         ]
         floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
         self.judge = send_one(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
+
+    @staticmethod
+    def _cuts(base: np.ndarray, leaf: int) -> np.ndarray:
+        """Entropies of cuts as lanes of `scan` meet them, -inf where leaves forbid one."""
+        n = base.size - 1
+        keys = keys_of_lane(n)
+        if n < 0 or keys is None:
+            return np.empty((0, 32), np.float32)
+        found = np.full(32 * keys, -np.inf, np.float32)
+        stop = max(leaf, n + 1 - leaf)
+        found[leaf - 1 : stop - 1] = base[leaf:stop]
+        return np.ascontiguousarray(found.reshape(32, keys).T)

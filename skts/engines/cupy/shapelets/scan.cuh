@@ -2,8 +2,11 @@
 #pragma once
 #include "shapelets/order_lines.cuh"
 
-// Neighbouring candidates of a series that a block of `scan` has.
-constexpr int BESIDE = 8;
+// Warps of a block of `scan`, and neighbouring candidates of a series that it has, by the keys of a lane: many, since a block
+// waits for memory several times before its warps begin, as many as shared memory has room for.
+constexpr int WARPS = 8;
+template <int E>
+constexpr int BESIDE = E <= 8 ? 32 : E <= 16 ? 16 : 8;
 
 // Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the other way round of keys that are
 // sorted in runs of `size`, in every second run.
@@ -195,16 +198,18 @@ __device__ __forceinline__ void bring(T& to, const T* __restrict__ from) {
 
 // Bring the scores of the candidates of a block to shared memory, labels and kinds of all members, the worst error of the
 // series of these, and whether any member has constant windows or none: all threads.
+template <int E>
 __device__ __forceinline__ void load_candidates(
     const Scores& scores, const Judge& judge, const int* __restrict__ members, int row, int start, int count, int n_block,
     int n_series, int* tile, int* about, int& worst, int& special
 ) {
     const int n = judge.n_members;
-    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
-        const int k = place / BESIDE, at = start + place % BESIDE;
+#pragma unroll 4
+    for (int place = threadIdx.x; place < n * BESIDE<E>; place += WARPS * 32) {
+        const int k = place / BESIDE<E>, at = start + place % BESIDE<E>;
         if (at < count)
-            tile[k * (BESIDE + 1) + place % BESIDE] =
-                scores.heads[((long long)__ldg(members + k) * n_block + row) * scores.n_windows + at];
+            tile[k * (BESIDE<E> + 1) + place % BESIDE<E>] =
+                __ldg(scores.heads + ((long long)__ldg(members + k) * n_block + row) * scores.n_windows + at);
     }
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
@@ -235,7 +240,7 @@ __device__ __forceinline__ bool make_keys(
         if (k >= n) continue;
         bool sure;
         const float distance = joined_distance(
-            scores[k * (BESIDE + 1)], about[k] >> LABEL_BITS, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
+            scores[k * (BESIDE<E> + 1)], about[k] >> LABEL_BITS, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
             changed
         );
         keys[r] = __float_as_int(distance);
@@ -255,6 +260,31 @@ __device__ __forceinline__ bool make_keys(
     return true;
 }
 
+// The same where no member and no candidate has constant windows, and there are no distances before: nearly always.
+template <int E>
+__device__ __forceinline__ void make_plain_keys(
+    unsigned (&keys)[E], const int* scores, const int* about, int n, int lane, int own, ErrorBound& doubt, float& most
+) {
+    most = 0;
+#pragma unroll
+    for (int r = 0; r < E; ++r) {
+        const int k = r * 32 + lane;
+        keys[r] = NO_KEY;
+        if (k >= n) continue;
+        const float distance = k == own ? 0.0f : distance_of(scores[k * (BESIDE<E> + 1)]);
+        keys[r] = __float_as_int(distance);
+        most = fmaxf(most, distance);
+    }
+    most = __int_as_float(warp_largest(__float_as_int(most)));
+    doubt.set_unit(most);
+    const bool settling = doubt.root < 0.5f;
+#pragma unroll
+    for (int r = 0; r < E; ++r) {
+        const int k = r * 32 + lane;
+        if (k < n) keys[r] = key_of(__int_as_float(keys[r]), settling && k == own, label_of(about[k]), doubt);
+    }
+}
+
 // Sort keys, and lay them down as the line of the warp.
 template <int E>
 __device__ __forceinline__ void lay_down(unsigned (&keys)[E], WarpLine<E>& line, int n) {
@@ -267,67 +297,103 @@ __device__ __forceinline__ void lay_down(unsigned (&keys)[E], WarpLine<E>& line,
     line.mine = min(E, n - line.lane * E);
 }
 
-// Numbers of classes of this lane, then of the lanes before, two at a time. Returns the entropies of both sides there, in
-// single precision.
+// Numbers of classes among some keys of a lane, of few classes: eight bits each.
+template <typename Bits>
+struct Tally {
+    constexpr static int MOST = sizeof(Bits);
+    Bits bits = 0;
+
+    __device__ __forceinline__ void add(unsigned label) { bits += (Bits)1 << 8 * label; }
+    __device__ __forceinline__ int of(unsigned label) const { return (int)(bits >> 8 * label) & 0xff; }
+};
+
+// The same of any number of classes, in shared memory: none is counted yet.
 template <int E>
-__device__ __forceinline__ float count_before(const Judge& judge, const WarpLine<E>& line) {
+struct SharedTally {
+    const WarpLine<E>& line;
+
+    __device__ __forceinline__ void add(unsigned label) { ++line.left[label * 32 + line.lane]; }
+    __device__ __forceinline__ int of(unsigned label) const { return line.left[label * 32 + line.lane]; }
+};
+
+// Numbers of classes of the lanes before, two at a time.
+template <int E, typename T>
+__device__ __forceinline__ void count_before(const Judge& judge, const WarpLine<E>& line, T tally) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
-    const int n = judge.n_members, n_classes = judge.n_classes, lane = line.lane;
-    unsigned short* const left = line.left;
-    for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
+    const int n_classes = judge.n_classes, lane = line.lane;
 #pragma unroll UNROLLED
-    for (int r = 0; r < line.mine; ++r) ++line.count(line.key(r));
-    float rough = 0;
+    for (int r = 0; r < line.mine; ++r) tally.add(label_of(line.key(r)));
     for (int c = 0; c < n_classes; c += 2) {
         const bool two = c + 1 < n_classes;
-        const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
+        const int both = tally.of(c) | (two ? tally.of(c + 1) << 16 : 0);
         const int ahead = scan_sum(both, lane) - both;
-        left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
-        rough += __ldg(judge.rough_terms + c * (n + 1) + (ahead & 0xffff));
-        if (two) {
-            left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
-            rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
-        }
+        line.left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
+        if (two) line.left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
     }
-    return rough;
 }
 
 // A first look at a line, in single precision: whether it may gain what is reached for certain. `top` gets the best gain of
-// any cut in nats, allowed or not: in the true order one of the same size may be.
-template <int E>
+// any cut in nats, allowed or not: in the true order one of the same size may be. `tally` counts the classes of the keys that
+// have been met, `from_left` tells whether it begins with those of the lanes before. `changes`, in shared memory or not, are
+// what the entropies change by: for each class, when so many of it on the left become one more.
+template <int E, typename T>
 __device__ __forceinline__ bool first_look(
-    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float rough, float nats, const BoundList& bounds,
-    float& top
+    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float nats, const BoundList& bounds, T tally,
+    bool from_left, const float* changes, float& top
 ) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
-    const int n = judge.n_members;
+    const int n = judge.n_members, lane = line.lane;
     // none is open beyond
-    const float near = 2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2;
+    const int near = (int)fminf(2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2, 1e9f);
     int open = 0, tied = 0;
+    float rough = 0, highest = -Arithmetic<float>::infinity();
+    unsigned key = line.key(0);
 #pragma unroll UNROLLED
     for (int r = 0; r < line.mine; ++r) {
-        const int k = line.lane * E + r;
-        if (k == n - 1) break;
-        const unsigned key = line.key(r), label = label_of(key);
-        const unsigned next = line.next(r);
-        const float* const term = judge.rough_terms + label * (n + 1) + line.left[label * 32 + line.lane]++;
-        rough += __ldg(term + 1) - __ldg(term);
-        if ((float)units_between(key, next) <= near) {
+        if (lane * E + r == n - 1) break;
+        const unsigned label = label_of(key), next = line.next(r);
+        rough += changes[label * n + tally.of(label) + (from_left ? 0 : line.left[label * 32 + lane])];
+        tally.add(label);
+        if (units_between(key, next) <= near) {
             const int relative = relation(key, next, doubt);
             open += relative == OPEN;
             tied += relative == EQUAL;
         }
-        if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
-            top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
+        highest = fmaxf(highest, rough + __ldg(judge.rough_cuts + 32 * r + lane));
+        key = next;
     }
-    top = warp_largest(top), open = warp_sum(open), tied = warp_sum(tied);
+    top = warp_largest(scan_sum(rough, lane) - rough + highest), open = warp_sum(open), tied = warp_sum(tied);
     // with cuts that leaves forbid the next allowed one may lie beyond what is tied
     if (open && judge.leaf > 1) open += tied;
     const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
     const float goal = (float)gain_reached(bounds) * nats;
-    if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) return false;
-    line.rewind(n);
-    return true;
+    return gain + (float)judge.slack >= __shfl_sync(ALL, goal, 0);
+}
+
+// Count the classes before each lane, and take a first look: true where there is none, or it does not rule the line out.
+template <int E>
+__device__ __forceinline__ bool may_be_best(
+    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float nats, const BoundList& bounds,
+    const float* changes, float& top
+) {
+    auto look = [&](auto tally, bool from_left) {
+        return first_look(judge, line, doubt, nats, bounds, tally, from_left, changes, top);
+    };
+    if (judge.n_classes <= Tally<unsigned>::MOST) {
+        count_before(judge, line, Tally<unsigned>());
+        return !judge.base || look(Tally<unsigned>(), false);
+    }
+    if (judge.n_classes <= Tally<unsigned long long>::MOST) {
+        count_before(judge, line, Tally<unsigned long long>());
+        return !judge.base || look(Tally<unsigned long long>(), false);
+    }
+    for (int c = 0; c < judge.n_classes; ++c) line.left[c * 32 + line.lane] = 0;
+    SharedTally<E> tally = {line};
+    count_before(judge, line, tally);
+    if (!judge.base) return true;
+    const bool may = look(tally, true);
+    if (may) line.rewind(judge.n_members);
+    return may;
 }
 
 // Entropies of both sides before this lane, exactly.
