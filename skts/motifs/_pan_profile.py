@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..engines import Join, check_size, run
+from ..engines import Join, Lengths, check_size, run
 from ._matrix_profile import APART, one_line
 from ._motif_finder import _window_lengths
 from ._records import PanProfile
@@ -140,20 +140,22 @@ def pan_matrix_profile(
     n_windows = size - int(lengths[0]) + 1
     check_size(16 * lengths.size * n_windows, (lengths.size, n_windows))
     pan = _empty(lengths, n_windows)
+    exclusions = np.array([exclusion_of(exclusion, int(length), size) for length in lengths])
+    together = Lengths(lengths, exclusions)
     begin = monotonic()
     done: list[int] = []
     try:
         for row in _breadth_first(lengths.size):
             if time_limit is not None and done and monotonic() - begin >= time_limit:
                 break
-            length = int(lengths[row])
             work = Join(
                 line,
                 None,
-                length,
-                exclusion=exclusion_of(exclusion, length, size),
+                int(lengths[row]),
+                exclusion=int(exclusions[row]),
                 normalize=bool(normalize),
                 precision=precision,
+                lengths=together,
             )
             found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
             _write(pan, row, found.distances[:, 0], found.indices[:, 0])

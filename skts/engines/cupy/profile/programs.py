@@ -151,6 +151,9 @@ def kernels() -> dict[str, list[str]]:
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
+        "profile/lengths.cu": [
+            *("energies", "limits<double>", "limits<float>", "weak", "score_lengths"),
+        ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

@@ -1,0 +1,92 @@
+"""Which lengths of the window are searched together: see ``lengths.py``. Imports nothing of CUDA."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import numpy as np
+
+from ...core.reduction import Tile
+from ...families.profile.join import Join
+
+__all__ = ["GroupSizes", "joins_lengths"]
+
+#: Windows from which on lengths are searched together: a walk of fewer takes no longer than what
+#: has to be done at each length.
+LEAST_WINDOWS = 2**16
+#: Most lengths of a group, and by which share, and how many points, the last may be longer than the
+#: first, where nothing else is known.
+MOST_TOGETHER, SHARE, POINTS = 16, 0.02, 8.0
+#: Pairs of a window to score, on the average, above which groups become smaller, and below which
+#: they become larger.
+MANY, FEW = 40.0, 10.0
+#: Bytes of each window at a time: those of the lists, and pairs with bounds at all lengths.
+WINDOW_BYTES = 24 * 2 * 16 + 96 * (8 + 8 * MOST_TOGETHER) + 24 * MOST_TOGETHER
+
+
+class GroupSizes:
+    """How many lengths of a line are searched together, by how many pairs that left to score.
+
+    Attributes
+    ----------
+    factor : float
+        How many times more lengths than where nothing is known.
+    failed : set of (int, int)
+        Groups of lengths that are searched one by one.
+    """
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.failed: set[tuple[int, int]] = set()
+        self._known: list[int] = []
+
+    def group(self, lengths: np.ndarray, at: int) -> tuple[int, int]:
+        """Return the first and the last, exclusive, of the lengths to search with that at `at`."""
+        size = MOST_TOGETHER
+        while size > 1:
+            first = at // size * size
+            stop = min(first + size, lengths.size)
+            more = int(lengths[stop - 1] - lengths[first])
+            if more <= self.factor * min(POINTS, SHARE * float(lengths[first])):
+                return first, stop
+            size //= 2
+        return at, at + 1
+
+    def learn(self, pairs: float) -> None:
+        """Take notice of how many pairs of each window a group left to score."""
+        if pairs > MANY:
+            self.factor = max(self.factor / 2, 1 / 16)
+        elif 0 < pairs < FEW:
+            self.factor = min(self.factor * 2, 8.0)
+
+    def add(self, length: int) -> None:
+        """Take notice that neighbours of a length are known."""
+        if length not in self._known:
+            insort(self._known, length)
+
+    def near(self, first: int, last: int) -> list[int]:
+        """Lengths, at most one below and one above some, whose neighbours are known and near."""
+        reach = max(3 * (last - first), 1)
+        at = bisect_left(self._known, first)
+        around = self._known[max(0, at - 1) : at] + self._known[at : at + 1]
+        return [one for one in around if first - reach <= one <= last + reach]
+
+
+def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:
+    """Whether lengths are searched together: of all windows at once, with room for what is kept."""
+    lengths, n_windows = join.lengths, join.shape[0]
+    return (
+        lengths is not None
+        and type(join) is Join
+        and tile.shape == join.shape
+        and n_windows >= LEAST_WINDOWS
+        and join.within
+        and join.normalize
+        and join.precision == "auto"
+        and join.n_neighbors == 1
+        and not join.sides
+        and join.excluded is None
+        and join.since == 0
+        and join.needed is None
+        and n_windows * (WINDOW_BYTES + 16 * lengths.values.size) <= capacity // 2
+    )

@@ -1,0 +1,148 @@
+// Candidates of several lengths of the window at once: pairs that a walk at the shortest of them has listed are scored
+// at all, and so few are left to certify at each.
+//
+// Let S(i) be the sum of squares of the deviations of window i. For windows i and j of l points that begin longer ones of
+// L points, with correlations r > 0 and R > 0,
+//
+//     S_l(i) (1 - r^2) <= S_L(i) (1 - R^2),
+//
+// since both sides are least sums of squares of a fit to window i by window j, of which the left one has fewer terms. So
+// a window whose nearest neighbour at L correlates R or more has it among those that correlate at least
+// sqrt(1 - S_L / S_l (1 - R^2)) at l.
+#include "profile/errors.cuh"
+#include "profile/runs.cuh"
+
+// The lengths, in ascending order; the walk has the first of them, `base`.
+constexpr int MOST_LENGTHS = 16;
+
+// Sums of all windows of the search line at one length, of deviations from their means at the shortest one: the sum,
+// and that of squares about their own mean.
+__device__ __forceinline__ double correlation(double products, double sum_a, double sum_b, double root_a, double root_b,
+                                              int length) {
+    return (products - sum_a * sum_b / length) / (root_a * root_b);
+}
+
+// How far such a correlation may be off from the one that certified distances stand for.
+// see "correlations of several lengths" in docs/developer/numerics.rst
+__device__ __forceinline__ double correlation_error(
+    double root_a, double root_b, double mean_a, double mean_b, int length
+) {
+    const double root = sqrt((double)length);
+    const double blur = fmax((root_a + fabs(mean_a)) / root_a, (root_b + fabs(mean_b)) / root_b);
+    const double slip = FLOAT64_UNIT * (2 * length + 8 + 4 * blur);
+    return CERTIFIED_ROUNDING * length + FLOAT64_UNIT * (16 * length + 64 + 8 * root * blur) + 8 * length * slip * slip;
+}
+
+// energies: of each window the sum of deviations from `mean`, its mean at lengths[0], and the root of the sum of squares
+// about its own mean, at each of the lengths: sums[k, i] and roots[k, i]. One thread, one window.
+extern "C" __global__ void energies(
+    const double* __restrict__ points, const double* __restrict__ mean, const int* __restrict__ lengths, int n_lengths,
+    int n_points, int stride, double* __restrict__ sums, double* __restrict__ roots
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= stride) return;
+    const double center = mean[i];
+    double sum = 0, squares = 0;
+    int t = 0;
+    for (int k = 0; k < n_lengths; ++k) {
+        const int length = lengths[k];
+        if (i + length > n_points) return;
+        for (; t < length; ++t) {
+            const double x = points[i + t] - center;
+            sum += x;
+            squares = fma(x, x, squares);
+        }
+        sums[(long long)k * stride + i] = sum;
+        roots[(long long)k * stride + i] = sqrt(fmax(squares - sum * sum / length, 0.0));
+    }
+}
+
+// limits: leading bits of the score at lengths[0] that the nearest neighbour of a window at any of the lengths reaches,
+// as far as `guesses` of its neighbours tell; 0 where they tell nothing. One thread, one window.
+//
+// guesses[g, i] is a neighbour of window i; windows from known[g] on follow that of the last one before.
+template <typename T>
+__global__ void limits(
+    const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
+    const double* __restrict__ roots, const int* __restrict__ lengths, int n_lengths, int n_points, int stride,
+    const int* __restrict__ guesses, const int* __restrict__ known, int n_guesses, int exclusion,
+    int* __restrict__ tops
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= stride) return;
+    double best[MOST_LENGTHS];
+#pragma unroll
+    for (int k = 0; k < MOST_LENGTHS; ++k) best[k] = 0;
+    const double center = mean[i];
+    for (int g = 0; g < n_guesses; ++g) {
+        const int last = known[g] - 1, from = min(i, last);
+        const int j = guesses[(long long)g * stride + from] + i - from;
+        // of what is no neighbour, places are beyond all windows
+        if (j < 0 || j >= stride || abs(i - j) <= exclusion) continue;
+        const double other = mean[j];
+        double products = 0;
+        int t = 0;
+#pragma unroll
+        for (int k = 0; k < MOST_LENGTHS; ++k) {
+            if (k >= n_lengths) break;
+            const int length = lengths[k];
+            if (max(i, j) + length > n_points) break;
+            for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
+            const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
+            const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length) -
+                                 3 * correlation_error(roots[a], roots[b], center, other, length);
+            best[k] = fmax(best[k], found);
+        }
+    }
+    const double shortest = roots[i];
+    double least = 1;
+#pragma unroll
+    for (int k = 0; k < MOST_LENGTHS; ++k) {
+        if (k >= n_lengths || i + lengths[k] > n_points) break;
+        const double longer = roots[(long long)k * stride + i] / shortest, found = best[k];
+        const double slack = FLOAT64_UNIT * 64 * lengths[k];
+        const double rest = longer * longer * (1 - found * found) * (1 + slack) + slack;
+        least = fmin(least, found > 0 && rest < 1 ? sqrt(1 - rest) : 0.0);
+    }
+    tops[i] = bits_below<T>(least * shortest * (1 - FLOAT64_UNIT * 64 * lengths[0]));
+}
+
+// weak: how many windows do not take part, or had pairs skipped: *count grows. One thread, one window.
+extern "C" __global__ void weak(
+    const bool* __restrict__ regular, const int* __restrict__ skipped, const int* __restrict__ others, int n_windows,
+    int* __restrict__ count
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const bool bad = i < n_windows && (!regular[i] || (skipped && (skipped[i] > 0 || others[i] > 0)));
+    const unsigned votes = __ballot_sync(ALL, bad);
+    if (votes && (threadIdx.x & 31) == 0) atomicAdd(count, __popc(votes));
+}
+
+// score_lengths: upper bounds of the correlations of pairs at all lengths, uppers[k, pair], -1 where a pair is none;
+// `reached` of a window rises to the best lower bound. One thread, one pair.
+extern "C" __global__ void score_lengths(
+    const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
+    const double* __restrict__ roots, const int* __restrict__ lengths, const int* __restrict__ exclusions, int n_lengths,
+    int n_points, int stride, const int* __restrict__ windows, const int* __restrict__ places, long long n_pairs,
+    double* __restrict__ reached, double* __restrict__ uppers
+) {
+    const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (pair >= n_pairs) return;
+    const int i = windows[pair], j = places[pair];
+    const double center = mean[i], other = mean[j];
+    double products = 0;
+    int t = 0;
+    for (int k = 0; k < n_lengths; ++k) {
+        const int length = lengths[k];
+        double upper = -1;
+        if (max(i, j) + length <= n_points && abs(i - j) > exclusions[k]) {
+            for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
+            const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
+            const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length);
+            const double error = correlation_error(roots[a], roots[b], center, other, length);
+            upper = found + error;
+            if (found - error > 0) raise(reached + a, found - error);
+        }
+        uppers[k * n_pairs + pair] = upper;
+    }
+}

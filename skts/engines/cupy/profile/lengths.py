@@ -1,0 +1,265 @@
+"""Profiles of several lengths of the window from one walk, at the shortest of them.
+
+The walk lists every pair that may be a nearest one at any of the lengths; see ``lengths.cu`` for why
+these are few. They are scored at each length, and the best certified, as the candidates of one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.constants import TAKES_NO_PART
+from ...core.reduction import Tile
+from ...families.profile.join import Join
+from ..loading import blocks_for, load_kernel, multiprocessors
+from ..transfers import bring, filled, read_number, send, send_one
+from .candidates import BLOCKS, THREADS, _addresses, _keep, _refine
+from .known import Side
+from .lines import DeviceLine, Searched, Steps
+from .programs import RUNS_PER_WINDOW, SEED_BYTES, choose_height, choose_join
+from .walk import TileJoin, launch
+
+__all__ = ["LengthProfile", "profiles_of_lengths"]
+
+#: Runs that are measured at a time.
+AT_A_TIME = 2**18
+#: Pairs of a window, on the average, above which lengths are searched one by one.
+MOST_PAIRS = 96
+
+
+class LengthProfile(NamedTuple):
+    """The neighbours of all windows of one length, on the device."""
+
+    distances: cp.ndarray
+    indices: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return self.distances.nbytes + self.indices.nbytes
+
+
+def _threads(count: int) -> tuple[int, int]:
+    return blocks_for(count, THREADS), THREADS
+
+
+def profiles_of_lengths(
+    join: Join,
+    lengths: np.ndarray,
+    exclusions: np.ndarray,
+    line: DeviceLine,
+    searched: Searched,
+    steps: Steps,
+    dtype: type,
+    guesses: list[cp.ndarray],
+    line_of: Callable[[int], DeviceLine],
+) -> tuple[list[LengthProfile] | None, float]:
+    """Find the profiles of some lengths, and how many pairs of each window were scored.
+
+    None where some windows are constant or not finite, or where too much would have to be scored.
+
+    Parameters
+    ----------
+    join : Join
+        The work at the first length.
+    lengths, exclusions : ndarray of int
+        The lengths, in ascending order, and which pairs each leaves out.
+    line, searched, steps : DeviceLine, Searched, Steps
+        The line at the first length.
+    dtype : type
+        Type of covariances.
+    guesses : list of ndarray of int32
+        Neighbours of windows, of which each may have fewer.
+    line_of : callable
+        Returns the line at a length.
+    """
+    n_windows, n_points = searched.mean.size, searched.points.size
+    n_lengths, blocks = lengths.size, _threads(n_windows)
+    weak = cp.zeros(1, np.int32)
+
+    def count_weak(regular: cp.ndarray, *skipped: cp.ndarray) -> None:
+        load_kernel("profile/lengths.cu", "weak")(
+            *_threads(regular.size),
+            regular=regular,
+            skipped=skipped[0] if skipped else None,
+            others=skipped[1] if skipped else None,
+            n_windows=regular.size,
+            count=weak,
+        )
+
+    count_weak(searched.regular)
+    if read_number(weak):
+        return None, 0.0
+    guesses = [guess[:n_windows] for guess in guesses]
+    lengths_there, exclusions_there, known = send(
+        lengths.astype(np.int32),
+        exclusions.astype(np.int32),
+        np.array([guess.size for guess in guesses], np.int32),
+    )
+    sums, roots = cp.empty((2, n_lengths, n_windows))
+    shared = {
+        "points": searched.points,
+        "mean": searched.mean,
+        "lengths": lengths_there,
+        "n_lengths": n_lengths,
+        "n_points": n_points,
+        "stride": n_windows,
+        "sums": sums,
+        "roots": roots,
+    }
+    load_kernel("profile/lengths.cu", "energies")(*blocks, **shared)
+    guessed = filled((len(guesses), n_windows), TAKES_NO_PART, np.int32)
+    for row, guess in zip(guessed, guesses, strict=True):
+        row[: guess.size] = guess
+    tops = cp.empty(n_windows, np.int32)
+    load_kernel("profile/lengths.cu", f"limits<{'float' if dtype is np.float32 else 'double'}>")(
+        *blocks,
+        **shared,
+        guesses=guessed,
+        known=known,
+        n_guesses=len(guesses),
+        exclusion=int(exclusions[-1]),
+        tops=tops,
+    )
+    counts, slots = cp.zeros(2, np.int32), cp.zeros(1, np.int32)
+    sides = [
+        Side(
+            tops,
+            slots,
+            cp.zeros(n_windows, np.int32),
+            cp.empty((RUNS_PER_WINDOW * n_windows, 4), np.int32),
+            counts,
+            at,
+        )
+        for at in range(2)
+    ]
+    tile = Tile(0, n_windows, 0, n_windows)
+    # bounds stay where they are, as where runs come a second time
+    fixed = replace(join, n_neighbors=2, exclusion=int(exclusions[0]), hint=None)
+    search = TileJoin(
+        fixed,
+        choose_join(join, tile.shape, dtype),
+        (line, line),
+        (searched, searched),
+        (searched.regular, searched.regular),
+        (steps, steps),
+        tile,
+        0.0,
+        choose_height(tile.shape, dtype),
+        (sides[0], sides[1]),
+        [],
+        AT_A_TIME,
+        lambda: None,
+    )
+    n_panels = -(-n_windows // search.kernel.panel)
+    bands = max(1, SEED_BYTES // (np.dtype(dtype).itemsize * search.height * n_panels))
+    rows = bands * search.height
+    for start in range(0, n_windows, rows):
+        if n_windows - 1 - start <= fixed.exclusion:
+            break
+        launch(search, start, min(start + rows, n_windows), n_panels, True)
+    count_weak(searched.regular, sides[0].skipped, sides[1].skipped)
+    listed = bring(counts)
+    if read_number(weak) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
+        return None, np.inf
+    windows, places = _pairs(search, listed.tolist(), tops)
+    n_pairs = windows.size
+    each = n_pairs / n_windows
+    if each > MOST_PAIRS:
+        return None, each
+    reached, uppers = cp.zeros((n_lengths, n_windows)), cp.empty((n_lengths, n_pairs))
+    load_kernel("profile/lengths.cu", "score_lengths")(
+        *_threads(n_pairs),
+        **shared,
+        exclusions=exclusions_there,
+        windows=windows,
+        places=places,
+        n_pairs=n_pairs,
+        reached=reached,
+        uppers=uppers,
+    )
+    found = []
+    for at, length in enumerate(lengths.tolist()):
+        longer = line_of(length)
+        count_weak(longer.regular)
+        kept = _keep(windows, places, uppers[at], reached[at])
+        found.append(_certified(join, longer, length, kept, uppers[at]))
+    if read_number(weak):
+        return None, each
+    return found, each
+
+
+def _pairs(
+    search: TileJoin, counts: list[int], tops: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Windows and others of all pairs on the lists that reach what their windows need."""
+    reached = cp.empty(tops.size)
+    load_kernel("profile/candidates.cu", "least_scores")(
+        *_threads(tops.size),
+        tops=tops,
+        count=tops.size,
+        single=search.kernel.dtype is np.float32,
+        exact=True,
+        reached=reached,
+    )
+    (addresses,) = send(_addresses([[*search.searched[0].device, search.regular[0]]] * 2))
+    kept: list[list[cp.ndarray]] = []
+    for at, side in enumerate(search.sides):
+        for start in range(0, counts[at], AT_A_TIME):
+            runs = side.runs[start : min(start + AT_A_TIME, counts[at])]
+            total = cp.zeros(2, np.uint64)
+            chosen = cp.empty_like(runs)
+            load_kernel("profile/candidates.cu", "choose")(
+                *_threads(len(runs)),
+                list=runs,
+                count=len(runs),
+                tops=tops,
+                lanes=1 if at else search.kernel.columns,
+                chosen=chosen,
+                totals=total,
+            )
+            n_runs, n_cells = bring(total).tolist()
+            if n_cells == 0:
+                continue
+            *cells, uppers = _refine(search, at, chosen[:n_runs], n_cells, addresses, reached)
+            *some, count = _keep(*cells, uppers, reached)
+            n_kept = read_number(count)
+            kept.append([one[:n_kept].copy() for one in some])
+    windows, places = (cp.concatenate(both) for both in zip(*kept, strict=True))
+    return windows, places
+
+
+def _certified(
+    join: Join,
+    line: DeviceLine,
+    length: int,
+    kept: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
+    room: cp.ndarray,
+) -> LengthProfile:
+    """The nearest of some pairs, of each window."""
+    windows, places, count = kept
+    n_windows = line.mean.size
+    distances = filled(n_windows, np.inf, np.float64)
+    indices = filled(n_windows, TAKES_NO_PART, np.int32)
+    pairs = {"windows": windows, "places": places, "n_pairs": count}
+    blocks = min(blocks_for(windows.size, THREADS), BLOCKS * multiprocessors())
+    load_kernel("profile/candidates.cu", "certify")(
+        blocks,
+        THREADS,
+        **pairs,
+        lines=send_one(_addresses([line[:3]] * 2)),
+        length=length,
+        normalize=join.normalize,
+        distances=distances,
+        indices=indices,
+        found=room,
+    )
+    load_kernel("profile/candidates.cu", "first_of_equals")(
+        blocks, THREADS, **pairs, distances=distances, found=room, indices=indices
+    )
+    return LengthProfile(distances, indices)
