@@ -76,9 +76,10 @@ __global__ void limits(
     const double center = mean[i];
     for (int g = 0; g < n_guesses; ++g) {
         const int last = known[g] - 1, from = min(i, last);
-        const int j = guesses[(long long)g * stride + from] + i - from;
-        // of what is no neighbour, places are beyond all windows
-        if (j < 0 || j >= stride || abs(i - j) <= exclusion) continue;
+        const int guess = guesses[(long long)g * stride + from];
+        if (guess == TAKES_NO_PART) continue;
+        const int j = guess + i - from;
+        if (j >= stride || abs(i - j) <= exclusion) continue;
         const double other = mean[j];
         double products = 0;
         int t = 0;

@@ -123,7 +123,7 @@ def profiles_of_lengths(
         guesses=guessed,
         known=known,
         n_guesses=len(guesses),
-        exclusion=int(exclusions[-1]),
+        exclusion=int(exclusions.max()),
         tops=tops,
     )
     counts, slots = cp.zeros(2, np.int32), cp.zeros(1, np.int32)
@@ -140,7 +140,7 @@ def profiles_of_lengths(
     ]
     tile = Tile(0, n_windows, 0, n_windows)
     # bounds stay where they are, as where runs come a second time
-    fixed = replace(join, n_neighbors=2, exclusion=int(exclusions[0]), hint=None)
+    fixed = replace(join, n_neighbors=2, exclusion=int(exclusions.min()), hint=None)
     search = TileJoin(
         fixed,
         choose_join(join, tile.shape, dtype),

@@ -210,7 +210,7 @@ class JoinTiles:
         join = replace(
             reduction,
             length=length,
-            exclusion=int(group.exclusions[-1]),
+            exclusion=int(group.exclusions.max()),
             lengths=None,
             device_accumulators=None,
         )
