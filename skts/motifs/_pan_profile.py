@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Real
 from time import monotonic
 from typing import Literal
@@ -142,24 +143,25 @@ def pan_matrix_profile(
     pan = _empty(lengths, n_windows)
     exclusions = np.array([exclusion_of(exclusion, int(length), size) for length in lengths])
     together = Lengths(lengths, exclusions)
-    begin = monotonic()
+    begin, n_begun = monotonic(), 0
     done: list[int] = []
     try:
-        for row in _breadth_first(lengths.size):
-            if time_limit is not None and done and monotonic() - begin >= time_limit:
-                break
-            work = Join(
-                line,
-                None,
-                int(lengths[row]),
-                exclusion=int(exclusions[row]),
-                normalize=bool(normalize),
-                precision=precision,
-                lengths=together,
-            )
-            found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
-            _write(pan, row, found.distances[:, 0], found.indices[:, 0])
-            done.append(row)
+        with _Writer(pan, done) as writer:
+            for row in _breadth_first(lengths.size):
+                if time_limit is not None and n_begun and monotonic() - begin >= time_limit:
+                    break
+                n_begun += 1
+                work = Join(
+                    line,
+                    None,
+                    int(lengths[row]),
+                    exclusion=int(exclusions[row]),
+                    normalize=bool(normalize),
+                    precision=precision,
+                    lengths=together,
+                )
+                found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+                writer.write(row, found.distances[:, 0], found.indices[:, 0])
     except KeyboardInterrupt:
         if not done or on_interrupt == "raise":
             raise
@@ -168,6 +170,45 @@ def pan_matrix_profile(
             "result names them."
         )
     return _keep(pan, done)
+
+
+class _Writer:
+    """Writes profiles into a record, each while the next one is computed.
+
+    Parameters
+    ----------
+    pan : PanProfile
+        The record.
+    done : list of int
+        Gets the rows that are written.
+    """
+
+    def __init__(self, pan: PanProfile, done: list[int]) -> None:
+        self.pan, self.done = pan, done
+        self._worker = ThreadPoolExecutor(1)
+        self._pending: tuple[int, Future[None]] | None = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._settle()
+        finally:
+            self._worker.shutdown()
+
+    def write(self, row: int, distances: np.ndarray, indices: np.ndarray) -> None:
+        """Begin to write the profile of a length, once that before is written."""
+        self._settle()
+        self._pending = row, self._worker.submit(_write, self.pan, row, distances, indices)
+
+    def _settle(self) -> None:
+        """Wait for what is being written."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            row, written = pending
+            written.result()
+            self.done.append(row)
 
 
 def _breadth_first(n: int) -> Iterator[int]:
@@ -187,7 +228,7 @@ def _breadth_first(n: int) -> Iterator[int]:
 
 
 def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
-    """A record without any profile."""
+    """A record without any profile, whose distances and indices are still to be written."""
     n = lengths.size
 
     def pairs() -> tuple[np.ndarray, np.ndarray]:
@@ -196,8 +237,8 @@ def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
     return PanProfile(
         lengths,
         np.empty(0, np.int64),
-        np.full((n, n_windows), np.inf),
-        np.full((n, n_windows), -1, np.int64),
+        np.empty((n, n_windows)),
+        np.empty((n, n_windows), np.int64),
         *pairs(),
         *pairs(),
     )
@@ -205,22 +246,25 @@ def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
 
 def _write(pan: PanProfile, row: int, distances: np.ndarray, indices: np.ndarray) -> None:
     """Write the profile of a length, and the best motif and discord in it."""
-    scale = math.sqrt(2 * int(pan.windows[row]))
-    scaled = distances / scale
-    pan.distances[row, : scaled.size] = scaled
-    pan.indices[row, : scaled.size] = indices
+    scale, size = math.sqrt(2 * int(pan.windows[row])), distances.size
+    scaled, places = pan.distances[row, :size], pan.indices[row, :size]
+    np.divide(distances, scale, out=scaled)
+    places[:] = indices
+    pan.distances[row, size:], pan.indices[row, size:] = np.inf, -1
     nearest = int(np.argmin(distances))
     if indices[nearest] < 0:
         return
     pan.motif_distances[row] = scaled[nearest]
     pan.motif_indices[row] = sorted((nearest, int(indices[nearest])))
-    farthest = int(np.argmax(np.where(indices < 0, -np.inf, distances)))
+    farthest = int(np.argmax(distances))
+    if indices[farthest] < 0:
+        farthest = int(np.argmax(np.where(indices < 0, -np.inf, distances)))
     pan.discord_distances[row] = scaled[farthest]
     pan.discord_indices[row] = farthest, indices[farthest]
 
 
 def _keep(pan: PanProfile, done: list[int]) -> PanProfile:
-    """Return what is done, and clear what an interrupt has left half written."""
+    """Return what is done, and clear the rest, of which an interrupt may have left a part."""
     other = np.ones(pan.windows.size, bool)
     other[done] = False
     for values in (pan.distances, pan.motif_distances, pan.discord_distances):
