@@ -12,11 +12,11 @@
 #include "profile/errors.cuh"
 #include "profile/runs.cuh"
 
-// The lengths, in ascending order; the walk has the first of them, `base`.
+// Most lengths at once.
 constexpr int MOST_LENGTHS = 16;
 
-// Sums of all windows of the search line at one length, of deviations from their means at the shortest one: the sum,
-// and that of squares about their own mean.
+// The correlation of two windows, from sums of their deviations from any two numbers and of products of these, and the
+// roots of their sums of squares about their means.
 __device__ __forceinline__ double correlation(double products, double sum_a, double sum_b, double root_a, double root_b,
                                               int length) {
     return (products - sum_a * sum_b / length) / (root_a * root_b);
@@ -71,8 +71,7 @@ __global__ void limits(
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= stride) return;
     double best[MOST_LENGTHS];
-#pragma unroll
-    for (int k = 0; k < MOST_LENGTHS; ++k) best[k] = 0;
+    for (int k = 0; k < n_lengths; ++k) best[k] = 0;
     const double center = mean[i];
     for (int g = 0; g < n_guesses; ++g) {
         const int last = known[g] - 1, from = min(i, last);
@@ -83,11 +82,8 @@ __global__ void limits(
         const double other = mean[j];
         double products = 0;
         int t = 0;
-#pragma unroll
-        for (int k = 0; k < MOST_LENGTHS; ++k) {
-            if (k >= n_lengths) break;
+        for (int k = 0; k < n_lengths && max(i, j) + lengths[k] <= n_points; ++k) {
             const int length = lengths[k];
-            if (max(i, j) + length > n_points) break;
             for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
             const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
             const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length) -
@@ -97,9 +93,7 @@ __global__ void limits(
     }
     const double shortest = roots[i];
     double least = 1;
-#pragma unroll
-    for (int k = 0; k < MOST_LENGTHS; ++k) {
-        if (k >= n_lengths || i + lengths[k] > n_points) break;
+    for (int k = 0; k < n_lengths && i + lengths[k] <= n_points; ++k) {
         const double longer = roots[(long long)k * stride + i] / shortest, found = best[k];
         const double slack = FLOAT64_UNIT * 64 * lengths[k];
         const double rest = longer * longer * (1 - found * found) * (1 + slack) + slack;
