@@ -18,7 +18,7 @@ from ...families.profile.join import Join, JoinPart, Lengths
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.nearest import Nearest
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from .groups import GroupSizes, joins_lengths
+from .length_groups import GroupSizes, joins_lengths
 from .programs import (
     HEIGHTS,
     RUNS_PER_WINDOW,
