@@ -142,7 +142,7 @@ def pan_matrix_profile(
     check_size(16 * lengths.size * n_windows, (lengths.size, n_windows))
     pan = _empty(lengths, n_windows)
     exclusions = np.array([exclusion_of(exclusion, int(length), size) for length in lengths])
-    together = Lengths(lengths, exclusions)
+    together = Lengths(lengths, exclusions, set(lengths.tolist()))
     begin, n_begun = monotonic(), 0
     done: list[int] = []
     try:
@@ -161,6 +161,7 @@ def pan_matrix_profile(
                     lengths=together,
                 )
                 found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+                together.waiting.discard(work.length)
                 writer.write(row, found.distances[:, 0], found.indices[:, 0])
     except KeyboardInterrupt:
         if not done or on_interrupt == "raise":

@@ -44,7 +44,7 @@ def groups(monkeypatch):
 
     def spy(tiles, join, group, sizes):
         found = search(tiles, join, group, sizes)
-        made.append((group.values.tolist(), found is not None))
+        made.append((group, found is not None))
         return found
 
     monkeypatch.setattr(JoinTiles, "_search_lengths", spy)
@@ -55,7 +55,7 @@ def profiles(x, values, exclusions, engine, together):
     """Profiles of all lengths, in the order given."""
     line = ConcatenatedSeries.of([x])
     order = np.argsort(values)
-    lengths = Lengths(np.asarray(values)[order], np.asarray(exclusions)[order])
+    lengths = Lengths(np.asarray(values)[order], np.asarray(exclusions)[order], set(values))
     return [
         run(
             Join(line, None, length, exclusion, lengths=lengths if together else None),
@@ -119,8 +119,11 @@ def test_correlations_of_longer_windows_bound_those_of_shorter_ones(rng):
 @pytest.mark.parametrize("step", [1, 3])
 def test_groups_hold_each_length_once(step):
     lengths, sizes = np.arange(2, 3000, step), GroupSizes()
-    for factor in (1.0, 4.0, 0.25):
-        sizes.factor = factor
+    for pairs in (20.0, 1.0, 1.0, np.inf, np.inf, np.inf):
+        for length in lengths[1:].tolist():
+            if length & (length - 1) == 0:
+                sizes.learn(length, pairs)
+                sizes.learn(length * 3 // 2, pairs)
         found = sorted({sizes.group(lengths, at) for at in range(lengths.size)})
         assert found[0][0] == 0 and found[-1][1] == lengths.size
         assert all(stop == start for (_, stop), (start, _) in pairwise(found))
@@ -131,9 +134,9 @@ def test_groups_hold_each_length_once(step):
 
 def test_groups_learn_from_what_is_left_to_score():
     sizes = GroupSizes()
-    for pairs, factor in ((100.0, 0.5), (np.inf, 0.25), (20.0, 0.25), (0.0, 0.25), (2.0, 0.5)):
-        sizes.learn(pairs)
-        assert sizes.factor == factor
+    for pairs, factor in ((20.0, 1), (2.0, 2), (0.0, 2), (2.0, 4), (100.0, 2), (2.0, 2), (np.inf, 1)):
+        sizes.learn(1000, pairs)
+        assert sizes.factor(1000) == factor and sizes.factor(100) == 1
     for length in (100, 90, 100, 130):
         sizes.add(length)
     assert sizes.near(101, 108) == [100]
@@ -144,7 +147,7 @@ def test_groups_learn_from_what_is_left_to_score():
 def test_lengths_are_searched_together_only_where_nothing_else_is_asked_for(rng, monkeypatch):
     monkeypatch.setattr(length_groups, "LEAST_WINDOWS", 100)
     line = ConcatenatedSeries.of([rng.normal(size=200)])
-    lengths = Lengths(np.array([10, 11]), np.array([3, 3]))
+    lengths = Lengths(np.array([10, 11]), np.array([3, 3]), {10, 11})
 
     def together(capacity=2**30, tile=None, **options):
         join = Join(line, None, 10, 3, **{"lengths": lengths} | options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from math import log2
 
 import numpy as np
 
@@ -17,6 +18,8 @@ LEAST_WINDOWS = 2**16
 #: Most lengths of a group, and by which share, and how many points, the last may be longer than the
 #: first, where nothing else is known.
 MOST_TOGETHER, SHARE, POINTS = 16, 0.02, 8.0
+#: Most times more points than that.
+MOST_FACTOR = 8.0
 #: Pairs of a window to score, on the average, above which groups become smaller, and below which
 #: they become larger.
 MANY, FEW = 40.0, 10.0
@@ -29,15 +32,14 @@ class GroupSizes:
 
     Attributes
     ----------
-    factor : float
-        How many times more lengths than where nothing is known.
     failed : set of (int, int)
         Groups of lengths that are searched one by one.
     """
 
     def __init__(self) -> None:
-        self.factor = 1.0
         self.failed: set[tuple[int, int]] = set()
+        # for lengths that are alike: how many times more than where nothing is known, and at most
+        self._factors: dict[int, tuple[float, float]] = {}
         self._known: list[int] = []
 
     def group(self, lengths: np.ndarray, at: int) -> tuple[int, int]:
@@ -46,18 +48,25 @@ class GroupSizes:
         while size > 1:
             first = at // size * size
             stop = min(first + size, lengths.size)
-            more = int(lengths[stop - 1] - lengths[first])
-            if more <= self.factor * min(POINTS, SHARE * float(lengths[first])):
+            shortest = int(lengths[first])
+            more = int(lengths[stop - 1]) - shortest
+            if more <= self.factor(shortest) * min(POINTS, SHARE * shortest):
                 return first, stop
             size //= 2
         return at, at + 1
 
-    def learn(self, pairs: float) -> None:
+    def factor(self, length: int) -> float:
+        """How many times more points longer the last of a group may be than at first."""
+        return self._factors.get(_kind(length), (1.0, MOST_FACTOR))[0]
+
+    def learn(self, length: int, pairs: float) -> None:
         """Take notice of how many pairs of each window a group left to score."""
+        factor, most = self._factors.get(_kind(length), (1.0, MOST_FACTOR))
         if pairs > MANY:
-            self.factor = max(self.factor / 2, 1 / 16)
+            factor = most = max(factor / 2, 1 / 16)
         elif 0 < pairs < FEW:
-            self.factor = min(self.factor * 2, 8.0)
+            factor = min(factor * 2, most)
+        self._factors[_kind(length)] = factor, most
 
     def add(self, length: int) -> None:
         """Take notice that neighbours of a length are known."""
@@ -70,6 +79,11 @@ class GroupSizes:
         at = bisect_left(self._known, first)
         around = self._known[max(0, at - 1) : at] + self._known[at : at + 1]
         return [one for one in around if first - reach <= one <= last + reach]
+
+
+def _kind(length: int) -> int:
+    """Number of lengths that are alike: there are two kinds between powers of two."""
+    return int(2 * log2(length))
 
 
 def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:

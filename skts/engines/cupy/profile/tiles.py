@@ -14,7 +14,7 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
 from ...families.profile.every_pair import nearest_of_all
-from ...families.profile.join import Join, JoinPart, Lengths
+from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.nearest import Nearest
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
@@ -171,31 +171,41 @@ class JoinTiles:
         device = cupy.cuda.Device().id
         sizes = self.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
 
-        def place(at: int) -> tuple[str, int, int, int]:
-            return "length", device, int(lengths.values[at]), int(lengths.exclusions[at])
+        def place(length: int, exclusion: int) -> tuple[str, int, int, int]:
+            return "length", device, length, exclusion
 
-        at = int(np.searchsorted(lengths.values, reduction.length))
-        found = self.prepared.known(points, place(at))
+        mine = place(reduction.length, reduction.exclusion)
+        found = self.prepared.known(points, mine)
         if found is None:
+            at = int(np.searchsorted(lengths.values, reduction.length))
             first, stop = sizes.group(lengths.values, at)
-            if stop - first < 2 or (first, stop) in sizes.failed:
+            group = [
+                (length, exclusion)
+                for length, exclusion in zip(
+                    lengths.values[first:stop].tolist(),
+                    lengths.exclusions[first:stop].tolist(),
+                    strict=True,
+                )
+                if length in lengths.waiting
+            ]
+            if len(group) < 2 or (first, stop) in sizes.failed:
                 return None
-            group = Lengths(*(array[first:stop] for array in lengths))
             made = self._search_lengths(reduction, group, sizes)
             if made is None:
                 sizes.failed.add((first, stop))
                 return None
-            for which, one in zip(range(first, stop), made, strict=True):
-                self.prepared.get(points, place(which), lambda one=one: (one, one.nbytes))
-            found = made[at - first]
-        self.prepared.drop(points, place(at))
+            for which, one in zip(group, made, strict=True):
+                self.prepared.get(points, place(*which), lambda one=one: (one, one.nbytes))
+            found = self.prepared.known(points, mine)
+            assert found is not None
+        self.prepared.drop(points, mine)
         indices = to_host(found.indices).astype(np.int64)
         indices[indices == TAKES_NO_PART] = -1
         distances = to_host(found.distances)
         return JoinPart(Nearest(distances[:, None], indices[:, None]), None, settled=True)
 
     def _search_lengths(
-        self, reduction: Join, group: Lengths, sizes: GroupSizes
+        self, reduction: Join, group: list[tuple[int, int]], sizes: GroupSizes
     ) -> list[LengthProfile] | None:
         """Search a group of lengths, by one walk at the first of them."""
         import cupy as cp
@@ -206,11 +216,12 @@ class JoinTiles:
 
         pool, points, normalize = reduction.a, reduction.a.points, reduction.normalize
         device = cp.cuda.Device().id
-        length, last = int(group.values[0]), int(group.values[-1])
+        lengths, exclusions = np.array(group).T
+        length, last = int(lengths[0]), int(lengths[-1])
         join = replace(
             reduction,
             length=length,
-            exclusion=int(group.exclusions.max()),
+            exclusion=int(exclusions.max()),
             lengths=None,
             device_accumulators=None,
         )
@@ -243,7 +254,8 @@ class JoinTiles:
             del known
         found, each = profiles_of_lengths(
             join,
-            *group,
+            lengths,
+            exclusions,
             line,
             searched,
             steps[0],
@@ -251,9 +263,9 @@ class JoinTiles:
             guesses,
             lambda one: self._line(pool, one, normalize),
         )
-        sizes.learn(each)
+        sizes.learn(length, each)
         for at in (0, -1) if found is not None else ():
-            near = int(group.values[at])
+            near = int(lengths[at])
             guess = found[at].indices
             self.prepared.get(
                 points, ("neighbours", device, near), lambda guess=guess: (guess, guess.nbytes)

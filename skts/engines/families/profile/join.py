@@ -91,10 +91,13 @@ class Lengths(NamedTuple):
         The lengths, in ascending order.
     exclusions : ndarray of int
         The exclusion at each.
+    waiting : set of int
+        Those that have not been searched yet, or whose results were not asked for.
     """
 
     values: np.ndarray
     exclusions: np.ndarray
+    waiting: set[int]
 
 
 class JoinFound(NamedTuple):
