@@ -1,4 +1,4 @@
-"""Several lengths of the window from one walk: the same answers as one by one, and what bounds them."""
+"""Several lengths of the window from one walk: answers as one by one, and what bounds them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 from skts.engines import ConcatenatedSeries, Join, Lengths, Tile, run
 from skts.engines.cupy.profile import length_groups
 from skts.engines.cupy.profile.length_groups import GroupSizes, joins_lengths
-from skts.engines.cupy.profile.tiles import JoinTiles
 
 
 def make_series(kind, rng, n=400):
@@ -37,17 +36,18 @@ def make_series(kind, rng, n=400):
 
 @pytest.fixture
 def groups(monkeypatch):
-    """Make groups of short series; what each group is, and whether its lengths came from one walk."""
+    """Make groups of short series; a list of the groups, and whether one walk served each."""
     monkeypatch.setattr(length_groups, "LEAST_WINDOWS", 1)
     monkeypatch.setattr(length_groups, "SHARE", 0.1)
-    search, made = JoinTiles._search_lengths, []
+    length_tiles = pytest.importorskip("skts.engines.cupy.profile.length_tiles")
+    search, made = length_tiles._search, []
 
     def spy(tiles, join, group, sizes):
         found = search(tiles, join, group, sizes)
         made.append((group, found is not None))
         return found
 
-    monkeypatch.setattr(JoinTiles, "_search_lengths", spy)
+    monkeypatch.setattr(length_tiles, "_search", spy)
     return made
 
 
@@ -134,7 +134,15 @@ def test_groups_hold_each_length_once(step):
 
 def test_groups_learn_from_what_is_left_to_score():
     sizes = GroupSizes()
-    for pairs, factor in ((20.0, 1), (2.0, 2), (0.0, 2), (2.0, 4), (100.0, 2), (2.0, 2), (np.inf, 1)):
+    for pairs, factor in (
+        (20.0, 1),
+        (2.0, 2),
+        (0.0, 2),
+        (2.0, 4),
+        (100.0, 2),
+        (2.0, 2),
+        (np.inf, 1),
+    ):
         sizes.learn(1000, pairs)
         assert sizes.factor(1000) == factor and sizes.factor(100) == 1
     for length in (100, 90, 100, 130):

@@ -1,4 +1,4 @@
-"""Which lengths of the window are searched together: see ``lengths.py``. Imports nothing of CUDA."""
+"""Which lengths are searched together: see ``lengths.py``. Imports nothing of CUDA."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Profiles of several lengths of the window from one walk, at the shortest of them.
 
-The walk lists every pair that may be a nearest one at any of the lengths; see ``lengths.cu`` for why
-these are few. They are scored at each length, and the best certified, as the candidates of one join.
+The walk lists every pair that may be a nearest one at any of the lengths; see ``lengths.cu`` for
+why these are few. They are scored at each length, and the best ones are certified.
 """
 
 from __future__ import annotations
@@ -194,9 +194,7 @@ def profiles_of_lengths(
     return found, each
 
 
-def _pairs(
-    search: TileJoin, counts: list[int], tops: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray]:
+def _pairs(search: TileJoin, counts: list[int], tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
     """Windows and others of all pairs on the lists that reach what their windows need."""
     reached = cp.empty(tops.size)
     load_kernel("profile/candidates.cu", "least_scores")(
@@ -226,10 +224,10 @@ def _pairs(
             n_runs, n_cells = bring(total).tolist()
             if n_cells == 0:
                 continue
-            *cells, uppers = _refine(search, at, chosen[:n_runs], n_cells, addresses, reached)
-            *some, count = _keep(*cells, uppers, reached)
+            cells = _refine(search, at, chosen[:n_runs], n_cells, addresses, reached)
+            some_windows, some_places, count = _keep(*cells, reached)
             n_kept = read_number(count)
-            kept.append([one[:n_kept].copy() for one in some])
+            kept.append([some[:n_kept].copy() for some in (some_windows, some_places)])
     windows, places = (cp.concatenate(both) for both in zip(*kept, strict=True))
     return windows, places
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.constants import TAKES_NO_PART
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
 from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
-from ...families.profile.nearest import Nearest
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from .length_groups import GroupSizes, joins_lengths
+from .length_groups import joins_lengths
 from .programs import (
     HEIGHTS,
     RUNS_PER_WINDOW,
@@ -33,7 +30,6 @@ from .programs import (
 if TYPE_CHECKING:
     from ..transfers import Near
     from .known import Known
-    from .lengths import LengthProfile
     from .lines import DeviceLine, Searched, Steps
 
 __all__ = ["JoinTiles"]
@@ -125,9 +121,12 @@ class JoinTiles:
         from .join import nearest
         from .lines import make_steps
 
-        together = self._of_lengths(reduction, tile)
-        if together is not None:
-            return together
+        if joins_lengths(reduction, tile, self.prepared.capacity):
+            from .length_tiles import profile_of_length
+
+            together = profile_of_length(self, reduction)
+            if together is not None:
+                return together
         length, normalize = reduction.length, reduction.normalize
         pools = reduction.a, reduction.other
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
@@ -158,120 +157,6 @@ class JoinTiles:
         known, kept = self._known(reduction, searched, regular, tile, level, dtype)
         nearest(reduction, lines, searched, steps_in(known.dtype), masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
-
-    def _of_lengths(self, reduction: Join, tile: Tile) -> JoinPart | None:
-        """The whole answer at one of several lengths, which are searched in groups; else None."""
-        import cupy
-
-        from ..transfers import to_host
-
-        lengths, points = reduction.lengths, reduction.a.points
-        if lengths is None or not joins_lengths(reduction, tile, self.prepared.capacity):
-            return None
-        device = cupy.cuda.Device().id
-        sizes = self.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
-
-        def place(length: int, exclusion: int) -> tuple[str, int, int, int]:
-            return "length", device, length, exclusion
-
-        mine = place(reduction.length, reduction.exclusion)
-        found = self.prepared.known(points, mine)
-        if found is None:
-            at = int(np.searchsorted(lengths.values, reduction.length))
-            first, stop = sizes.group(lengths.values, at)
-            group = [
-                (length, exclusion)
-                for length, exclusion in zip(
-                    lengths.values[first:stop].tolist(),
-                    lengths.exclusions[first:stop].tolist(),
-                    strict=True,
-                )
-                if length in lengths.waiting
-            ]
-            if len(group) < 2 or (first, stop) in sizes.failed:
-                return None
-            made = self._search_lengths(reduction, group, sizes)
-            if made is None:
-                sizes.failed.add((first, stop))
-                return None
-            for which, one in zip(group, made, strict=True):
-                self.prepared.get(points, place(*which), lambda one=one: (one, one.nbytes))
-            found = self.prepared.known(points, mine)
-            assert found is not None
-        self.prepared.drop(points, mine)
-        indices = to_host(found.indices).astype(np.int64)
-        indices[indices == TAKES_NO_PART] = -1
-        distances = to_host(found.distances)
-        return JoinPart(Nearest(distances[:, None], indices[:, None]), None, settled=True)
-
-    def _search_lengths(
-        self, reduction: Join, group: list[tuple[int, int]], sizes: GroupSizes
-    ) -> list[LengthProfile] | None:
-        """Search a group of lengths, by one walk at the first of them."""
-        import cupy as cp
-
-        from .join import nearest
-        from .known import Known
-        from .lengths import profiles_of_lengths
-
-        pool, points, normalize = reduction.a, reduction.a.points, reduction.normalize
-        device = cp.cuda.Device().id
-        lengths, exclusions = np.array(group).T
-        length, last = int(lengths[0]), int(lengths[-1])
-        join = replace(
-            reduction,
-            length=length,
-            exclusion=int(exclusions.max()),
-            lengths=None,
-            device_accumulators=None,
-        )
-        line = self._line(pool, length, normalize)
-        both = self._searched((pool, pool), length, normalize)
-        searched = both[0]
-
-        def steps_in(dtype: type) -> tuple[Steps, Steps]:
-            made = self._steps(pool, searched, length, 0.0, dtype)
-            return made, made
-
-        dtype = self._join_type(join, both, steps_in)
-        steps = steps_in(dtype)
-        guesses = [
-            guess
-            for near in sizes.near(length, last)
-            if (guess := self.prepared.known(points, ("neighbours", device, near))) is not None
-        ]
-        if not guesses:
-            # every neighbour that is found is one at all lengths
-            n_windows = points.size - last + 1
-            tile = Tile(0, n_windows, 0, n_windows)
-            regular = searched.regular, searched.regular
-            known = Known(
-                *(join, both, regular, tile, tile.shape, 0.0, dtype, self.prepared.capacity)
-            )
-            nearest(join, (line, line), both, steps, regular, tile, 0.0, known)
-            known.found[0].take(known.found[1])
-            guesses = [cp.ascontiguousarray(known.found[0].indices[:n_windows, 0])]
-            del known
-        found, each = profiles_of_lengths(
-            join,
-            lengths,
-            exclusions,
-            line,
-            searched,
-            steps[0],
-            dtype,
-            guesses,
-            lambda one: self._line(pool, one, normalize),
-        )
-        sizes.learn(length, each)
-        for at in (0, -1) if found is not None else ():
-            near = int(lengths[at])
-            guess = found[at].indices
-            self.prepared.get(
-                points, ("neighbours", device, near), lambda guess=guess: (guess, guess.nbytes)
-            )
-            sizes.add(near)
-        return found
 
     def _known(
         self,

@@ -1,0 +1,139 @@
+"""Joins of a line with itself at several lengths of the window, which are searched in groups.
+
+A group is searched when the first of its lengths is asked for. The others wait on the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import cupy as cp
+import numpy as np
+
+from ...core.constants import TAKES_NO_PART
+from ...core.reduction import Tile
+from ...families.profile.join import Join, JoinPart
+from ...families.profile.nearest import Nearest
+from ..transfers import to_host
+from .join import nearest
+from .known import Known
+from .length_groups import GroupSizes
+from .lengths import LengthProfile, profiles_of_lengths
+from .lines import Steps
+
+if TYPE_CHECKING:
+    from .tiles import JoinTiles
+
+__all__ = ["profile_of_length"]
+
+T = TypeVar("T", cp.ndarray, LengthProfile)
+
+
+def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
+    """Return the whole answer at one of several lengths, or None if it is searched alone.
+
+    Parameters
+    ----------
+    tiles : JoinTiles
+        The engine.
+    join : Join
+        The work at this length, one that `joins_lengths`.
+    """
+    lengths, points, device = join.lengths, join.a.points, cp.cuda.Device().id
+    assert lengths is not None
+    sizes = tiles.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
+
+    def place(length: int, exclusion: int) -> tuple[str, int, int, int]:
+        return "length", device, length, exclusion
+
+    mine = place(join.length, join.exclusion)
+    found = tiles.prepared.known(points, mine)
+    if found is None:
+        at = int(np.searchsorted(lengths.values, join.length))
+        first, stop = sizes.group(lengths.values, at)
+        values, exclusions = (array[first:stop].tolist() for array in lengths[:2])
+        group = [
+            (length, exclusion)
+            for length, exclusion in zip(values, exclusions, strict=True)
+            if length in lengths.waiting
+        ]
+        if len(group) < 2 or (first, stop) in sizes.failed:
+            return None
+        made = _search(tiles, join, group, sizes)
+        if made is None:
+            sizes.failed.add((first, stop))
+            return None
+        for which, one in zip(group, made, strict=True):
+            tiles.prepared.get(points, place(*which), partial(_with_size, one))
+            if which == (join.length, join.exclusion):
+                found = one
+    tiles.prepared.drop(points, mine)
+    indices = to_host(found.indices).astype(np.int64)
+    indices[indices == TAKES_NO_PART] = -1
+    distances = to_host(found.distances)
+    return JoinPart(Nearest(distances[:, np.newaxis], indices[:, np.newaxis]), None, settled=True)
+
+
+def _search(
+    tiles: JoinTiles, join: Join, group: list[tuple[int, int]], sizes: GroupSizes
+) -> list[LengthProfile] | None:
+    """Search a group of lengths, each with its exclusion, by one walk at the first of them."""
+    pool, points, device = join.a, join.a.points, cp.cuda.Device().id
+    lengths, exclusions = np.array(group).T
+    length, last = int(lengths[0]), int(lengths[-1])
+    first = replace(
+        join,
+        length=length,
+        exclusion=int(exclusions.max()),
+        lengths=None,
+        device_accumulators=None,
+    )
+    line = tiles._line(pool, length, True)
+    both = tiles._searched((pool, pool), length, True)
+    searched = both[0]
+
+    def steps_in(dtype: type) -> tuple[Steps, Steps]:
+        made = tiles._steps(pool, searched, length, 0.0, dtype)
+        return made, made
+
+    dtype = tiles._join_type(first, both, steps_in)
+    steps = steps_in(dtype)
+    guesses = [
+        guess
+        for near in sizes.near(length, last)
+        if (guess := tiles.prepared.known(points, ("neighbours", device, near))) is not None
+    ]
+    if not guesses:
+        # windows that the last length has, too: whatever is found is a neighbour at all lengths
+        n_windows = points.size - last + 1
+        tile = Tile(0, n_windows, 0, n_windows)
+        regular = searched.regular, searched.regular
+        known = Known(first, both, regular, tile, tile.shape, 0.0, dtype, tiles.prepared.capacity)
+        nearest(first, (line, line), both, steps, regular, tile, 0.0, known)
+        known.found[0].take(known.found[1])
+        guesses = [cp.ascontiguousarray(known.found[0].indices[:n_windows, 0])]
+        del known
+    found, each = profiles_of_lengths(
+        first,
+        lengths,
+        exclusions,
+        line,
+        searched,
+        steps[0],
+        dtype,
+        guesses,
+        lambda one: tiles._line(pool, one, True),
+    )
+    sizes.learn(length, each)
+    for near, profile in [] if found is None else [(length, found[0]), (last, found[-1])]:
+        key = "neighbours", device, near
+        tiles.prepared.get(points, key, partial(_with_size, profile.indices))
+        sizes.add(near)
+    return found
+
+
+def _with_size(made: T) -> tuple[T, int]:
+    """Something for the device, and its bytes."""
+    return made, made.nbytes
