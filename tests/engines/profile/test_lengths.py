@@ -70,7 +70,7 @@ def profiles(x, values, exclusions, engine, together):
     ("kind", "grouped"),
     [
         *(("walk", True), ("ties", True), ("period", True), ("offset", True), ("steps", None)),
-        *(("constant", False), ("gap", False)),
+        *(("constant", False), ("gap", True)),
     ],
 )
 def test_equal_to_one_by_one(rng, groups, kind, grouped):

@@ -12,8 +12,10 @@
 #include "profile/errors.cuh"
 #include "profile/runs.cuh"
 
-// Most lengths at once.
+// Most lengths at once, MOST_TOGETHER in length_groups.py.
 constexpr int MOST_LENGTHS = 16;
+// Windows on either side whose neighbours a window follows, where its own are none.
+constexpr int MOST_AWAY = 32;
 
 // The correlation of two windows, from sums of their deviations from any two numbers and of products of these, and the
 // roots of their sums of squares about their means.
@@ -60,40 +62,59 @@ extern "C" __global__ void energies(
 // limits: leading bits of the score at lengths[0] that the nearest neighbour of a window at any of the lengths reaches,
 // as far as `guesses` of its neighbours tell; 0 where they tell nothing. One thread, one window.
 //
-// guesses[g, i] is a neighbour of window i; windows from known[g] on follow that of the last one before.
+// guesses[g, i] is a neighbour of window i; windows from known[g] on follow that of the last one before. Where none is a
+// window at all the lengths, those of the windows beside it are followed. regular[k, i]: whether window i takes part at
+// lengths[k], and so at all before.
 template <typename T>
 __global__ void limits(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
-    const double* __restrict__ roots, const int* __restrict__ lengths, int n_lengths, int n_points, int stride,
-    const int* __restrict__ guesses, const int* __restrict__ known, int n_guesses, int exclusion,
-    int* __restrict__ tops
+    const double* __restrict__ roots, const unsigned char* __restrict__ regular, const int* __restrict__ lengths,
+    int n_lengths, int n_points, int stride, const int* __restrict__ guesses, const int* __restrict__ known,
+    int n_guesses, int exclusion, int* __restrict__ tops
 ) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= stride) return;
+    const auto takes_part = [&](int window, int k) {
+        return window + lengths[k] <= n_points && regular[(long long)k * stride + window];
+    };
+    int n_mine = 0;
+    while (n_mine < n_lengths && takes_part(i, n_mine)) ++n_mine;
+    if (n_mine == 0) {
+        tops[i] = TAKES_NO_PART;
+        return;
+    }
     double best[MOST_LENGTHS];
-    for (int k = 0; k < n_lengths; ++k) best[k] = 0;
+    for (int k = 0; k < n_mine; ++k) best[k] = 0;
     const double center = mean[i];
-    for (int g = 0; g < n_guesses; ++g) {
-        const int last = known[g] - 1, from = min(i, last);
+    // lengths at which a neighbour is known
+    int n_known = 0;
+    const auto follow = [&](int g, int from) {
         const int guess = guesses[(long long)g * stride + from];
-        if (guess == TAKES_NO_PART) continue;
+        if (guess == TAKES_NO_PART) return;
         const int j = guess + i - from;
-        if (j >= stride || abs(i - j) <= exclusion) continue;
+        if (j < 0 || j >= stride || abs(i - j) <= exclusion) return;
         const double other = mean[j];
         double products = 0;
         int t = 0;
-        for (int k = 0; k < n_lengths && max(i, j) + lengths[k] <= n_points; ++k) {
+        for (int k = 0; k < n_mine && takes_part(j, k); ++k) {
             const int length = lengths[k];
             for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
             const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
             const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length) -
                                  3 * correlation_error(roots[a], roots[b], center, other, length);
             best[k] = fmax(best[k], found);
+            if (k == n_known && found > 0) ++n_known;
         }
-    }
+    };
+    for (int g = 0; g < n_guesses; ++g) follow(g, min(i, known[g] - 1));
+    for (int away = 1; away <= MOST_AWAY && n_known < n_mine; ++away)
+        for (int g = 0; g < n_guesses; ++g) {
+            if (i - away >= 0) follow(g, min(i - away, known[g] - 1));
+            if (i + away < known[g]) follow(g, i + away);
+        }
     const double shortest = roots[i];
     double least = 1;
-    for (int k = 0; k < n_lengths && i + lengths[k] <= n_points; ++k) {
+    for (int k = 0; k < n_mine; ++k) {
         const double longer = roots[(long long)k * stride + i] / shortest, found = best[k];
         const double slack = FLOAT64_UNIT * 64 * lengths[k];
         const double rest = longer * longer * (1 - found * found) * (1 + slack) + slack;
@@ -102,14 +123,16 @@ __global__ void limits(
     tops[i] = bits_below<T>(least * shortest * (1 - FLOAT64_UNIT * 64 * lengths[0]));
 }
 
-// weak: how many windows do not take part, or had pairs skipped: *count grows. One thread, one window.
-extern "C" __global__ void weak(
-    const bool* __restrict__ regular, const int* __restrict__ skipped, const int* __restrict__ others, int n_windows,
-    int* __restrict__ count
+// odd: how many windows are finite, but do not take part, or of which pairs were skipped: *count grows. One thread, one
+// window.
+extern "C" __global__ void odd(
+    const bool* __restrict__ finite, const bool* __restrict__ regular, const int* __restrict__ skipped,
+    const int* __restrict__ others, int n_windows, int* __restrict__ count
 ) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    const bool bad = i < n_windows && (!regular[i] || (skipped && (skipped[i] > 0 || others[i] > 0)));
-    const unsigned votes = __ballot_sync(ALL, bad);
+    bool is_odd = false;
+    if (i < n_windows) is_odd = skipped ? skipped[i] > 0 || others[i] > 0 : finite[i] && !regular[i];
+    const unsigned votes = __ballot_sync(ALL, is_odd);
     if (votes && (threadIdx.x & 31) == 0) atomicAdd(count, __popc(votes));
 }
 
@@ -117,8 +140,8 @@ extern "C" __global__ void weak(
 // `reached` of a window rises to the best lower bound. One thread, one pair.
 extern "C" __global__ void score_lengths(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
-    const double* __restrict__ roots, const int* __restrict__ lengths, const int* __restrict__ exclusions, int n_lengths,
-    int n_points, int stride, const int* __restrict__ windows, const int* __restrict__ places, long long n_pairs,
+    const double* __restrict__ roots, const unsigned char* __restrict__ regular, const int* __restrict__ lengths,
+    const int* __restrict__ exclusions, int n_lengths, int n_points, int stride, const int* __restrict__ windows, const int* __restrict__ places, long long n_pairs,
     double* __restrict__ reached, double* __restrict__ uppers
 ) {
     const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -129,10 +152,10 @@ extern "C" __global__ void score_lengths(
     int t = 0;
     for (int k = 0; k < n_lengths; ++k) {
         const int length = lengths[k];
+        const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
         double upper = -1;
-        if (max(i, j) + length <= n_points && abs(i - j) > exclusions[k]) {
+        if (max(i, j) + length <= n_points && regular[a] && regular[b] && abs(i - j) > exclusions[k]) {
             for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
-            const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
             const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length);
             const double error = correlation_error(roots[a], roots[b], center, other, length);
             upper = found + error;

@@ -61,7 +61,7 @@ def profiles_of_lengths(
 ) -> tuple[list[LengthProfile] | None, float]:
     """Find the profiles of some lengths, and how many pairs of each window were scored.
 
-    None where some windows are constant or not finite, or where too much would have to be scored.
+    None where some windows are constant or hidden, or where too much would have to be scored.
 
     Parameters
     ----------
@@ -80,20 +80,14 @@ def profiles_of_lengths(
     """
     n_windows, n_points = searched.mean.size, searched.points.size
     n_lengths, blocks = lengths.size, _threads(n_windows)
-    weak = cp.zeros(1, np.int32)
-
-    def count_weak(regular: cp.ndarray, *skipped: cp.ndarray) -> None:
-        load_kernel("profile/lengths.cu", "weak")(
-            *_threads(regular.size),
-            regular=regular,
-            skipped=skipped[0] if skipped else None,
-            others=skipped[1] if skipped else None,
-            n_windows=regular.size,
-            count=weak,
-        )
-
-    count_weak(searched.regular)
-    if read_number(weak):
+    odd = cp.zeros(1, np.int32)
+    lines = [line_of(length) for length in lengths.tolist()]
+    regular = cp.zeros((n_lengths, n_windows), np.bool_)
+    for row, longer in zip(regular, lines, strict=True):
+        row[: longer.regular.size] = longer.regular
+        _count_odd(odd, longer.finite, longer.regular)
+    _count_odd(odd, line.finite, searched.regular)
+    if read_number(odd):
         return None, 0.0
     guesses = [guess[:n_windows] for guess in guesses]
     lengths_there, exclusions_there, known = send(
@@ -113,6 +107,7 @@ def profiles_of_lengths(
         "roots": roots,
     }
     load_kernel("profile/lengths.cu", "energies")(*blocks, **shared)
+    shared["regular"] = regular
     guessed = filled((len(guesses), n_windows), TAKES_NO_PART, np.int32)
     for row, guess in zip(guessed, guesses, strict=True):
         row[: guess.size] = guess
@@ -163,9 +158,9 @@ def profiles_of_lengths(
         if n_windows - 1 - start <= fixed.exclusion:
             break
         launch(search, start, min(start + rows, n_windows), n_panels, True)
-    count_weak(searched.regular, sides[0].skipped, sides[1].skipped)
+    _count_odd(odd, None, None, sides[0].skipped, sides[1].skipped)
     listed = bring(counts)
-    if read_number(weak) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
+    if read_number(odd) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
         return None, np.inf
     windows, places = _pairs(search, listed.tolist(), tops)
     n_pairs = windows.size
@@ -184,14 +179,29 @@ def profiles_of_lengths(
         uppers=uppers,
     )
     found = []
-    for at, length in enumerate(lengths.tolist()):
-        longer = line_of(length)
-        count_weak(longer.regular)
+    for at, (length, longer) in enumerate(zip(lengths.tolist(), lines, strict=True)):
         kept = _keep(windows, places, uppers[at], reached[at])
         found.append(_certified(join, longer, length, kept, uppers[at]))
-    if read_number(weak):
-        return None, each
     return found, each
+
+
+def _count_odd(
+    count: cp.ndarray,
+    finite: cp.ndarray | None,
+    regular: cp.ndarray | None,
+    *skipped: cp.ndarray,
+) -> None:
+    """Add how many windows are finite and not regular, or of how many pairs were skipped."""
+    size = skipped[0].size if finite is None else finite.size
+    load_kernel("profile/lengths.cu", "odd")(
+        *_threads(size),
+        finite=finite,
+        regular=regular,
+        skipped=skipped[0] if skipped else None,
+        others=skipped[1] if skipped else None,
+        n_windows=size,
+        count=count,
+    )
 
 
 def _pairs(search: TileJoin, counts: list[int], tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:

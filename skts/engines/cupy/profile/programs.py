@@ -152,7 +152,7 @@ def kernels() -> dict[str, list[str]]:
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
         "profile/lengths.cu": [
-            *("energies", "limits<double>", "limits<float>", "weak", "score_lengths"),
+            *("energies", "limits<double>", "limits<float>", "odd", "score_lengths"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
