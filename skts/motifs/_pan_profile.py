@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Real
 from time import monotonic
@@ -15,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..engines import Join, Lengths, check_size, run
+from ..engines import Join, Lengths, Nearest, check_size, run
 from ._matrix_profile import APART, one_line
 from ._motif_finder import _window_lengths
 from ._records import PanProfile
@@ -151,18 +152,22 @@ def pan_matrix_profile(
                 if time_limit is not None and n_begun and monotonic() - begin >= time_limit:
                     break
                 n_begun += 1
-                work = Join(
-                    line,
-                    None,
-                    int(lengths[row]),
-                    exclusion=int(exclusions[row]),
-                    normalize=bool(normalize),
-                    precision=precision,
-                    lengths=together,
-                )
-                found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
-                together.waiting.discard(work.length)
-                writer.write(row, found.distances[:, 0], found.indices[:, 0])
+                length = int(lengths[row])
+                if length in together.waiting:
+                    work = Join(
+                        line,
+                        None,
+                        length,
+                        exclusion=int(exclusions[row]),
+                        normalize=bool(normalize),
+                        precision=precision,
+                        lengths=together,
+                    )
+                    found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+                    answers = found.lengths or {length: Nearest(found.distances, found.indices)}
+                    together.waiting.difference_update(answers)
+                    writer.write(answers)
+                writer.finish(row)
     except KeyboardInterrupt:
         if not done or on_interrupt == "raise":
             raise
@@ -174,41 +179,54 @@ def pan_matrix_profile(
 
 
 class _Writer:
-    """Writes profiles into a record, each while the next one is computed.
+    """Writes profiles into a record, while the next ones are computed.
 
     Parameters
     ----------
     pan : PanProfile
         The record.
     done : list of int
-        Gets the rows that are written.
+        Gets the rows that are written and asked for.
     """
 
     def __init__(self, pan: PanProfile, done: list[int]) -> None:
         self.pan, self.done = pan, done
         self._worker = ThreadPoolExecutor(1)
-        self._pending: tuple[int, Future[None]] | None = None
+        self._written: dict[int, Future[None]] = {}
+        self._asked: deque[int] = deque()
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._settle()
+            self._settle(0)
         finally:
-            self._worker.shutdown()
+            self._worker.shutdown(cancel_futures=True)
 
-    def write(self, row: int, distances: np.ndarray, indices: np.ndarray) -> None:
-        """Begin to write the profile of a length, once that before is written."""
-        self._settle()
-        self._pending = row, self._worker.submit(_write, self.pan, row, distances, indices)
+    def write(self, answers: Mapping[int, Nearest]) -> None:
+        """Begin to write the profiles of some lengths."""
+        for length, (distances, indices) in answers.items():
+            row = int(np.searchsorted(self.pan.windows, length))
+            self._written[row] = self._worker.submit(
+                _write, self.pan, row, distances[:, 0], indices[:, 0]
+            )
 
-    def _settle(self) -> None:
-        """Wait for what is being written."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            row, written = pending
-            written.result()
+    def finish(self, row: int) -> None:
+        """Take notice that a row was asked for, once that before is written."""
+        self._asked.append(row)
+        self._settle(1)
+
+    def _settle(self, n_open: int) -> None:
+        """Wait until all rows that were asked for are written, but for so many."""
+        while len(self._asked) > n_open:
+            row = self._asked.popleft()
+            try:
+                self._written.pop(row).result()
+            except BaseException:
+                # those after it would leave a gap
+                self._asked.clear()
+                raise
             self.done.append(row)
 
 

@@ -56,13 +56,15 @@ def profiles(x, values, exclusions, engine, together):
     line = ConcatenatedSeries.of([x])
     order = np.argsort(values)
     lengths = Lengths(np.asarray(values)[order], np.asarray(exclusions)[order], set(values))
-    return [
-        run(
-            Join(line, None, length, exclusion, lengths=lengths if together else None),
-            engine=engine,
-        )
-        for length, exclusion in zip(values, exclusions, strict=True)
-    ]
+    found = {}
+    for length, exclusion in zip(values, exclusions, strict=True):
+        if length in found:
+            continue
+        work = Join(line, None, length, exclusion, lengths=lengths if together else None)
+        one = run(work, engine=engine)
+        found |= one.lengths or {length: one}
+        lengths.waiting.difference_update(found)
+    return [found[length] for length in values]
 
 
 @pytest.mark.gpu

@@ -69,13 +69,14 @@ extern "C" __global__ void least_scores(
 // owners[c], and is its window number c - offsets[run], `lanes` of them for each bit of `which`.
 //
 // `reached` of a window rises to the best lower bound of its scores, if it may (`raising`). Outputs: who
-// looks, the other, and the upper bound of the score, -1 where the other is not admissible.
+// looks, the other, the upper bound of the score, -1 where the other is not admissible, and, where `sums` is not null,
+// the sum of products of the deviations of the first with the points of the other.
 extern "C" __global__ void refine(
     const Run* __restrict__ list, const long long* __restrict__ offsets, const int* __restrict__ owners,
     int count, int lanes, const Searched* __restrict__ lines, int n_others, int length,
     long long least_apart, int sign, int normalize, double level, int raising,
     double* __restrict__ reached,
-    int* __restrict__ windows, int* __restrict__ places, double* __restrict__ uppers
+    int* __restrict__ windows, int* __restrict__ places, double* __restrict__ uppers, double* __restrict__ sums
 ) {
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell >= count) return;
@@ -97,6 +98,7 @@ extern "C" __global__ void refine(
     double sum = 0;
 #pragma unroll 8
     for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - center, __ldg(y + t), sum);
+    if (sums) sums[cell] = sum;
     // the mean of the other is not taken off
     const double away = normalize ? root * other_mean : 0.0;
     // see "refined scores" in docs/developer/numerics.rst

@@ -17,14 +17,14 @@ __all__ = ["GroupSizes", "joins_lengths"]
 LEAST_WINDOWS = 2**16
 #: Most lengths of a group, and by which share, and how many points, the last may be longer than the
 #: first, where nothing else is known.
-MOST_TOGETHER, SHARE, POINTS = 16, 0.02, 8.0
+MOST_TOGETHER, SHARE, POINTS = 16, 0.03, 16.0
 #: Most times more points than that.
-MOST_FACTOR = 8.0
+MOST_FACTOR = 4.0
 #: Pairs of a window to score, on the average, above which groups become smaller, and below which
 #: they become larger.
-MANY, FEW = 40.0, 10.0
+MANY, FEW = 80.0, 5.0
 #: Bytes of each window at a time: those of the lists, and pairs with bounds at all lengths.
-WINDOW_BYTES = 24 * 2 * 16 + 96 * (8 + 8 * MOST_TOGETHER) + 24 * MOST_TOGETHER
+WINDOW_BYTES = 24 * 2 * 16 + 96 * (24 + 8 * MOST_TOGETHER) + 120 * MOST_TOGETHER
 
 
 class GroupSizes:
@@ -102,5 +102,5 @@ def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:
         and join.excluded is None
         and join.since == 0
         and join.needed is None
-        and n_windows * (WINDOW_BYTES + 16 * lengths.values.size) <= capacity // 2
+        and n_windows * WINDOW_BYTES <= capacity // 2
     )

@@ -1,13 +1,10 @@
-"""Joins of a line with itself at several lengths of the window, which are searched in groups.
-
-A group is searched when the first of its lengths is asked for. The others wait on the device.
-"""
+"""Joins of a line with itself at several lengths of the window, which are searched in groups."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import cupy as cp
 import numpy as np
@@ -21,18 +18,17 @@ from .join import nearest
 from .known import Known
 from .length_groups import GroupSizes
 from .lengths import LengthProfile, profiles_of_lengths
-from .lines import Steps
+from .lines import Steps, prepare_line
+from .precision import leaves_little_to_measure
 
 if TYPE_CHECKING:
     from .tiles import JoinTiles
 
 __all__ = ["profile_of_length"]
 
-T = TypeVar("T", cp.ndarray, LengthProfile)
-
 
 def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
-    """Return the whole answer at one of several lengths, or None if it is searched alone.
+    """Return whole answers at several lengths, or None where this one is searched alone.
 
     Parameters
     ----------
@@ -44,36 +40,25 @@ def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
     lengths, points, device = join.lengths, join.a.points, cp.cuda.Device().id
     assert lengths is not None
     sizes = tiles.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
-
-    def place(length: int, exclusion: int) -> tuple[str, int, int, int]:
-        return "length", device, length, exclusion
-
-    mine = place(join.length, join.exclusion)
-    found = tiles.prepared.known(points, mine)
+    first, stop = sizes.group(lengths.values, int(np.searchsorted(lengths.values, join.length)))
+    values, exclusions = (array[first:stop].tolist() for array in lengths[:2])
+    group = [
+        (length, exclusion)
+        for length, exclusion in zip(values, exclusions, strict=True)
+        if length in lengths.waiting
+    ]
+    if len(group) < 2 or (first, stop) in sizes.failed:
+        return None
+    found = _search(tiles, join, group, sizes)
     if found is None:
-        at = int(np.searchsorted(lengths.values, join.length))
-        first, stop = sizes.group(lengths.values, at)
-        values, exclusions = (array[first:stop].tolist() for array in lengths[:2])
-        group = [
-            (length, exclusion)
-            for length, exclusion in zip(values, exclusions, strict=True)
-            if length in lengths.waiting
-        ]
-        if len(group) < 2 or (first, stop) in sizes.failed:
-            return None
-        made = _search(tiles, join, group, sizes)
-        if made is None:
-            sizes.failed.add((first, stop))
-            return None
-        for which, one in zip(group, made, strict=True):
-            tiles.prepared.get(points, place(*which), partial(_with_size, one))
-            if which == (join.length, join.exclusion):
-                found = one
-    tiles.prepared.drop(points, mine)
-    indices = to_host(found.indices).astype(np.int64)
-    indices[indices == TAKES_NO_PART] = -1
-    distances = to_host(found.distances)
-    return JoinPart(Nearest(distances[:, np.newaxis], indices[:, np.newaxis]), None, settled=True)
+        sizes.failed.add((first, stop))
+        return None
+    answers = {}
+    for (length, _), profile in zip(group, found, strict=True):
+        indices = to_host(profile.indices).astype(np.int64)
+        indices[indices == TAKES_NO_PART] = -1
+        answers[length] = Nearest(to_host(profile.distances)[:, np.newaxis], indices[:, np.newaxis])
+    return JoinPart(answers[join.length], None, lengths=answers)
 
 
 def _search(
@@ -98,7 +83,8 @@ def _search(
         made = tiles._steps(pool, searched, length, 0.0, dtype)
         return made, made
 
-    dtype = tiles._join_type(first, both, steps_in)
+    little = leaves_little_to_measure(first, both, steps_in(np.float32))
+    dtype = np.float32 if little else np.float64
     steps = steps_in(dtype)
     guesses = [
         guess
@@ -124,7 +110,7 @@ def _search(
         steps[0],
         dtype,
         guesses,
-        lambda one: tiles._line(pool, one, True),
+        lambda one: line if one == length else prepare_line(pool, one, True),
     )
     sizes.learn(length, each)
     for near, profile in [] if found is None else [(length, found[0]), (last, found[-1])]:
@@ -134,6 +120,6 @@ def _search(
     return found
 
 
-def _with_size(made: T) -> tuple[T, int]:
-    """Something for the device, and its bytes."""
+def _with_size(made: cp.ndarray) -> tuple[cp.ndarray, int]:
+    """An array, and its bytes."""
     return made, made.nbytes

@@ -9,6 +9,7 @@
 // since both sides are least sums of squares of a fit to window i by window j, of which the left one has fewer terms. So
 // a window whose nearest neighbour at L correlates R or more has it among those that correlate at least
 // sqrt(1 - S_L / S_l (1 - R^2)) at l.
+#include "profile/certified.cuh"
 #include "profile/errors.cuh"
 #include "profile/runs.cuh"
 
@@ -62,9 +63,10 @@ extern "C" __global__ void energies(
 // limits: leading bits of the score at lengths[0] that the nearest neighbour of a window at any of the lengths reaches,
 // as far as `guesses` of its neighbours tell; 0 where they tell nothing. One thread, one window.
 //
-// guesses[g, i] is a neighbour of window i; windows from known[g] on follow that of the last one before. Where none is a
-// window at all the lengths, those of the windows beside it are followed. regular[k, i]: whether window i takes part at
-// lengths[k], and so at all before.
+// guesses[g, i] is a neighbour of window i; windows from known[g] on follow that of the last one before. Where one is no
+// window at all the lengths, that which begins as much earlier as they differ is looked at, too, and where none is, the
+// neighbours of the windows beside it are followed. regular[k, i]: whether window i takes part at lengths[k], and so at
+// all before.
 template <typename T>
 __global__ void limits(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
@@ -88,10 +90,7 @@ __global__ void limits(
     const double center = mean[i];
     // lengths at which a neighbour is known
     int n_known = 0;
-    const auto follow = [&](int g, int from) {
-        const int guess = guesses[(long long)g * stride + from];
-        if (guess == TAKES_NO_PART) return;
-        const int j = guess + i - from;
+    const auto look_at = [&](int j) {
         if (j < 0 || j >= stride || abs(i - j) <= exclusion) return;
         const double other = mean[j];
         double products = 0;
@@ -106,10 +105,16 @@ __global__ void limits(
             if (k == n_known && found > 0) ++n_known;
         }
     };
+    const auto follow = [&](int g, int from) {
+        const int guess = guesses[(long long)g * stride + from];
+        if (guess == TAKES_NO_PART) return;
+        look_at(guess + i - from);
+        if (n_known < n_mine) look_at(guess + i - from - (lengths[n_mine - 1] - lengths[0]));
+    };
     for (int g = 0; g < n_guesses; ++g) follow(g, min(i, known[g] - 1));
     for (int away = 1; away <= MOST_AWAY && n_known < n_mine; ++away)
         for (int g = 0; g < n_guesses; ++g) {
-            if (i - away >= 0) follow(g, min(i - away, known[g] - 1));
+            if (i >= away) follow(g, min(i - away, known[g] - 1));
             if (i + away < known[g]) follow(g, i + away);
         }
     const double shortest = roots[i];
@@ -136,20 +141,40 @@ extern "C" __global__ void odd(
     if (votes && (threadIdx.x & 31) == 0) atomicAdd(count, __popc(votes));
 }
 
+// keep_reaching: pairs whose upper bounds reach what their windows need, in any order, and their sums of products. One
+// thread, one pair.
+extern "C" __global__ void keep_reaching(
+    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
+    const double* __restrict__ products, int count, const double* __restrict__ reached, int* __restrict__ kept_windows,
+    int* __restrict__ kept_places, double* __restrict__ kept_products, int* __restrict__ n_kept
+) {
+    const int pair = blockIdx.x * blockDim.x + threadIdx.x;
+    if (pair >= count) return;
+    const int window = windows[pair];
+    if (!(uppers[pair] >= reached[window])) return;
+    const int at = atomicAdd(n_kept, 1);
+    kept_windows[at] = window;
+    kept_places[at] = places[pair];
+    kept_products[at] = products[pair];
+}
+
 // score_lengths: upper bounds of the correlations of pairs at all lengths, uppers[k, pair], -1 where a pair is none;
-// `reached` of a window rises to the best lower bound. One thread, one pair.
+// `reached` of a window rises to the best lower bound. listed[pair]: the sum of products at lengths[0] of the deviations
+// of the window with the points of the other. One thread, one pair.
 extern "C" __global__ void score_lengths(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
     const double* __restrict__ roots, const unsigned char* __restrict__ regular, const int* __restrict__ lengths,
-    const int* __restrict__ exclusions, int n_lengths, int n_points, int stride, const int* __restrict__ windows, const int* __restrict__ places, long long n_pairs,
+    const int* __restrict__ exclusions, int n_lengths, int n_points, int stride, const int* __restrict__ windows,
+    const int* __restrict__ places, const double* __restrict__ listed, long long n_pairs,
     double* __restrict__ reached, double* __restrict__ uppers
 ) {
     const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= n_pairs) return;
     const int i = windows[pair], j = places[pair];
     const double center = mean[i], other = mean[j];
-    double products = 0;
-    int t = 0;
+    int t = lengths[0];
+    double products = listed[pair] - other * sums[i];
+    const double away = FLOAT64_UNIT * 4 * t * sqrt((double)t) * fabs(other);
     for (int k = 0; k < n_lengths; ++k) {
         const int length = lengths[k];
         const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
@@ -157,10 +182,42 @@ extern "C" __global__ void score_lengths(
         if (max(i, j) + length <= n_points && regular[a] && regular[b] && abs(i - j) > exclusions[k]) {
             for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
             const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length);
-            const double error = correlation_error(roots[a], roots[b], center, other, length);
+            const double error = correlation_error(roots[a], roots[b], center, other, length) + away / roots[b];
             upper = found + error;
             if (found - error > 0) raise(reached + a, found - error);
         }
         uppers[k * n_pairs + pair] = upper;
     }
+}
+
+// place_pairs: of the pairs of each window whose upper bounds it has not surpassed, one goes to chosen[window], which begins
+// as TAKES_NO_PART, and others to a list, in any order. One thread, one pair.
+extern "C" __global__ void place_pairs(
+    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
+    long long n_pairs, const double* __restrict__ reached, int* __restrict__ chosen, int* __restrict__ other_windows,
+    int* __restrict__ other_places, int* __restrict__ n_others
+) {
+    const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (pair >= n_pairs) return;
+    const int window = windows[pair];
+    if (!(uppers[pair] >= reached[window])) return;
+    const int place = places[pair];
+    if (atomicCAS(chosen + window, TAKES_NO_PART, place) == TAKES_NO_PART) return;
+    const int at = atomicAdd(n_others, 1);
+    other_windows[at] = window;
+    other_places[at] = place;
+}
+
+// certify_chosen: certified distances of all windows to their chosen neighbours, infinite where there is none. One
+// thread, one window: those side by side read points side by side, and mostly those of their neighbours, too.
+extern "C" __global__ void certify_chosen(
+    const Line* __restrict__ line, const int* __restrict__ chosen, int n_windows, int length,
+    double* __restrict__ distances
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n_windows) return;
+    const int j = chosen[i];
+    double distance = Arithmetic<double>::infinity();
+    if (j != TAKES_NO_PART) distance = certified_distance(Window(*line, i, true), Window(*line, j, true), length);
+    distances[i] = distance;
 }

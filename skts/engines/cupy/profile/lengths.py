@@ -18,7 +18,7 @@ from ...core.reduction import Tile
 from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
 from ..transfers import bring, filled, read_number, send, send_one
-from .candidates import BLOCKS, THREADS, _addresses, _keep, _refine
+from .candidates import BLOCKS, THREADS, addresses_of, refine
 from .known import Side
 from .lines import DeviceLine, Searched, Steps
 from .programs import RUNS_PER_WINDOW, SEED_BYTES, choose_height, choose_join
@@ -162,7 +162,7 @@ def profiles_of_lengths(
     listed = bring(counts)
     if read_number(odd) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
         return None, np.inf
-    windows, places = _pairs(search, listed.tolist(), tops)
+    windows, places, products = _pairs(search, listed.tolist(), tops)
     n_pairs = windows.size
     each = n_pairs / n_windows
     if each > MOST_PAIRS:
@@ -174,14 +174,16 @@ def profiles_of_lengths(
         exclusions=exclusions_there,
         windows=windows,
         places=places,
+        listed=products,
         n_pairs=n_pairs,
         reached=reached,
         uppers=uppers,
     )
-    found = []
-    for at, (length, longer) in enumerate(zip(lengths.tolist(), lines, strict=True)):
-        kept = _keep(windows, places, uppers[at], reached[at])
-        found.append(_certified(join, longer, length, kept, uppers[at]))
+    pairs, others = (windows, places), cp.empty((2, n_pairs), np.int32)
+    found = [
+        _certified(lines[at], int(lengths[at]), pairs, uppers[at], reached[at], others)
+        for at in range(n_lengths)
+    ]
     return found, each
 
 
@@ -204,8 +206,10 @@ def _count_odd(
     )
 
 
-def _pairs(search: TileJoin, counts: list[int], tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
-    """Windows and others of all pairs on the lists that reach what their windows need."""
+def _pairs(
+    search: TileJoin, counts: list[int], tops: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+    """Windows, others and sums of products of the listed pairs that reach what windows need."""
     reached = cp.empty(tops.size)
     load_kernel("profile/candidates.cu", "least_scores")(
         *_threads(tops.size),
@@ -215,13 +219,12 @@ def _pairs(search: TileJoin, counts: list[int], tops: cp.ndarray) -> tuple[cp.nd
         exact=True,
         reached=reached,
     )
-    (addresses,) = send(_addresses([[*search.searched[0].device, search.regular[0]]] * 2))
-    kept: list[list[cp.ndarray]] = []
+    (addresses,) = send(addresses_of([[*search.searched[0].device, search.regular[0]]] * 2))
+    kept: list[tuple[cp.ndarray, ...]] = []
     for at, side in enumerate(search.sides):
         for start in range(0, counts[at], AT_A_TIME):
             runs = side.runs[start : min(start + AT_A_TIME, counts[at])]
-            total = cp.zeros(2, np.uint64)
-            chosen = cp.empty_like(runs)
+            total, chosen = cp.zeros(2, np.uint64), cp.empty_like(runs)
             load_kernel("profile/candidates.cu", "choose")(
                 *_threads(len(runs)),
                 list=runs,
@@ -234,40 +237,79 @@ def _pairs(search: TileJoin, counts: list[int], tops: cp.ndarray) -> tuple[cp.nd
             n_runs, n_cells = bring(total).tolist()
             if n_cells == 0:
                 continue
-            cells = _refine(search, at, chosen[:n_runs], n_cells, addresses, reached)
-            some_windows, some_places, count = _keep(*cells, reached)
-            n_kept = read_number(count)
-            kept.append([some[:n_kept].copy() for some in (some_windows, some_places)])
-    windows, places = (cp.concatenate(both) for both in zip(*kept, strict=True))
-    return windows, places
+            sums = cp.empty(n_cells)
+            windows, places, uppers = refine(
+                search, at, chosen[:n_runs], n_cells, addresses, reached, sums
+            )
+            n_kept = cp.zeros(1, np.int32)
+            some = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32), cp.empty(n_cells)
+            load_kernel("profile/lengths.cu", "keep_reaching")(
+                *_threads(n_cells),
+                windows=windows,
+                places=places,
+                uppers=uppers,
+                products=sums,
+                count=n_cells,
+                reached=reached,
+                kept_windows=some[0],
+                kept_places=some[1],
+                kept_products=some[2],
+                n_kept=n_kept,
+            )
+            number = read_number(n_kept)
+            kept.append(tuple(array[:number].copy() for array in some))
+    windows, places, products = (cp.concatenate(all_of) for all_of in zip(*kept, strict=True))
+    return windows, places, products
 
 
 def _certified(
-    join: Join,
     line: DeviceLine,
     length: int,
-    kept: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
-    room: cp.ndarray,
+    pairs: tuple[cp.ndarray, cp.ndarray],
+    uppers: cp.ndarray,
+    reached: cp.ndarray,
+    others: cp.ndarray,
 ) -> LengthProfile:
-    """The nearest of some pairs, of each window."""
-    windows, places, count = kept
-    n_windows = line.mean.size
-    distances = filled(n_windows, np.inf, np.float64)
+    """The nearest of some pairs at a length; overwrites `uppers` and `others`."""
+    n_windows, n_pairs = line.mean.size, uppers.size
     indices = filled(n_windows, TAKES_NO_PART, np.int32)
-    pairs = {"windows": windows, "places": places, "n_pairs": count}
-    blocks = min(blocks_for(windows.size, THREADS), BLOCKS * multiprocessors())
+    n_others, distances = cp.zeros(1, np.int32), cp.empty(n_windows)
+    load_kernel("profile/lengths.cu", "place_pairs")(
+        *_threads(n_pairs),
+        windows=pairs[0],
+        places=pairs[1],
+        uppers=uppers,
+        n_pairs=n_pairs,
+        reached=reached,
+        chosen=indices,
+        other_windows=others[0],
+        other_places=others[1],
+        n_others=n_others,
+    )
+    both = send_one(addresses_of([line[:3]] * 2))
+    load_kernel("profile/lengths.cu", "certify_chosen")(
+        *_threads(n_windows),
+        line=both,
+        chosen=indices,
+        n_windows=n_windows,
+        length=length,
+        distances=distances,
+    )
+    rest = {"windows": others[0], "places": others[1], "n_pairs": n_others}
+    blocks = min(blocks_for(n_pairs, THREADS), BLOCKS * multiprocessors())
+    # bounds are not needed any more
     load_kernel("profile/candidates.cu", "certify")(
         blocks,
         THREADS,
-        **pairs,
-        lines=send_one(_addresses([line[:3]] * 2)),
+        **rest,
+        lines=both,
         length=length,
-        normalize=join.normalize,
+        normalize=True,
         distances=distances,
         indices=indices,
-        found=room,
+        found=uppers,
     )
     load_kernel("profile/candidates.cu", "first_of_equals")(
-        blocks, THREADS, **pairs, distances=distances, found=room, indices=indices
+        blocks, THREADS, **rest, distances=distances, found=uppers, indices=indices
     )
     return LengthProfile(distances, indices)

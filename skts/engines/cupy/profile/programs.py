@@ -152,7 +152,8 @@ def kernels() -> dict[str, list[str]]:
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
         "profile/lengths.cu": [
-            *("energies", "limits<double>", "limits<float>", "odd", "score_lengths"),
+            *("energies", "limits<double>", "limits<float>", "odd", "keep_reaching"),
+            *("score_lengths", "place_pairs", "certify_chosen"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],

@@ -31,15 +31,15 @@ class JoinPart(NamedTuple):
 
     Windows that are constant or not finite are not among them. Neighbours at a distance of
     `row_floor` (or `col_floor`) or more may be missing; None is infinite. `cols` is None where
-    only neighbours of rows are asked for, and where `rows` holds the neighbours of both. Where all
-    windows are regular and none is hidden, the part that is the whole join may be `settled`.
+    only neighbours of rows are asked for, and where `rows` holds the neighbours of both. Where an
+    engine has searched several lengths together, `lengths` holds whole answers, this one's, too.
     """
 
     rows: Nearest
     cols: Nearest | None
     row_floor: np.ndarray | None = None
     col_floor: np.ndarray | None = None
-    settled: bool = False
+    lengths: dict[int, Nearest] | None = None
 
 
 class DeviceAccumulator(Protocol):
@@ -70,8 +70,8 @@ class JoinTotal(NamedTuple):
         Tiles that are merged, of work that may end before all are.
     hints : list of ndarray
         Of each list the distances that neighbours need not exceed, for the next tile of a `Join`.
-    settled : list of JoinPart
-        The result of a tile that is the whole answer: nothing is left to add or to measure.
+    settled : list of dict of int to Nearest
+        The answers at several lengths, where there are any: nothing is left to add or to measure.
     """
 
     lists: list[Nearest]
@@ -79,7 +79,7 @@ class JoinTotal(NamedTuple):
     device_accumulators: dict[Any, DeviceAccumulator]
     tiles: list[Tile]
     hints: list[np.ndarray] = []
-    settled: list[JoinPart] = []
+    settled: list[dict[int, Nearest]] = []
 
 
 class Lengths(NamedTuple):
@@ -92,7 +92,7 @@ class Lengths(NamedTuple):
     exclusions : ndarray of int
         The exclusion at each.
     waiting : set of int
-        Those that have not been searched yet, or whose results were not asked for.
+        Those without an answer.
     """
 
     values: np.ndarray
@@ -111,6 +111,8 @@ class JoinFound(NamedTuple):
         The nearest among earlier and among later windows, where asked for.
     share : float
         Share of the admissible pairs that were compared.
+    lengths : dict of int to Nearest
+        The answers at this and other lengths, where they were searched together.
     """
 
     distances: np.ndarray
@@ -118,6 +120,7 @@ class JoinFound(NamedTuple):
     left: Nearest | None = None
     right: Nearest | None = None
     share: float = 1.0
+    lengths: dict[int, Nearest] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +158,8 @@ class Join(UsesIncumbent, Reduction):
     device_accumulators : dict or None
         Where an engine may keep results of its workers, instead of returning them tile by tile.
     lengths : Lengths or None
-        All lengths that this line is asked for, where there are several: an engine may search them
-        together.
+        All lengths that this line is asked for, where there are several: an engine may answer
+        others that wait beside this one.
     """
 
     a: ConcatenatedSeries
@@ -262,8 +265,8 @@ class Join(UsesIncumbent, Reduction):
         """Take the neighbours of a tile; None where they are kept."""
         if result is None:
             return
-        if result.settled:
-            total.settled.append(result)
+        if result.lengths is not None:
+            total.settled.append(result.lengths)
             return
         sides = [(0, tile.rows, result.rows, result.row_floor)]
         if self.within and result.cols is not None:
@@ -292,8 +295,8 @@ class Join(UsesIncumbent, Reduction):
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant and hidden windows, and measure windows whose lists may lack neighbours."""
-        if total.settled:
-            return JoinFound(*total.settled[0].rows)
+        for lengths in total.settled:
+            return JoinFound(*lengths[self.length], lengths=lengths)
         # no tile comes that they could help
         total = total._replace(hints=[])
         for tile, part in self.drain(total, Tile(0, self.shape[0], 0, self.shape[1])):
