@@ -31,7 +31,7 @@ def make_series(kind, rng, n=400):
         x[50:90] = 2.0
     if kind == "gap":
         x[77] = np.nan
-    return x
+    return np.full(n, np.nan) if kind == "nothing" else x
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def profiles(x, values, exclusions, engine, together):
     ("kind", "grouped"),
     [
         *(("walk", True), ("ties", True), ("period", True), ("offset", True), ("steps", None)),
-        *(("constant", False), ("gap", True)),
+        *(("constant", False), ("gap", True), ("nothing", False)),
     ],
 )
 def test_equal_to_one_by_one(rng, groups, kind, grouped):

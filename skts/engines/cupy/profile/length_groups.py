@@ -10,7 +10,7 @@ import numpy as np
 from ...core.reduction import Tile
 from ...families.profile.join import Join
 
-__all__ = ["GroupSizes", "joins_lengths"]
+__all__ = ["GroupSizes", "bytes_of_lengths", "joins_lengths"]
 
 #: Windows from which on lengths are searched together: a walk of fewer takes no longer than what
 #: has to be done at each length.
@@ -32,12 +32,12 @@ class GroupSizes:
 
     Attributes
     ----------
-    failed : set of (int, int)
+    failed : set of tuple of int
         Groups of lengths that are searched one by one.
     """
 
     def __init__(self) -> None:
-        self.failed: set[tuple[int, int]] = set()
+        self.failed: set[tuple[int, ...]] = set()
         # for lengths that are alike: how many times more than where nothing is known, and at most
         self._factors: dict[int, tuple[float, float]] = {}
         self._known: list[int] = []
@@ -86,14 +86,13 @@ def _kind(length: int) -> int:
     return int(2 * log2(length))
 
 
-def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:
-    """Whether lengths are searched together: of all windows at once, with room for what is kept."""
+def bytes_of_lengths(join: Join, rows: int, capacity: int) -> int:
+    """Bytes on the device for a group of lengths of a join; 0 where each is searched alone."""
     lengths, n_windows = join.lengths, join.shape[0]
-    return (
+    apt = (
         lengths is not None
         and type(join) is Join
-        and tile.shape == join.shape
-        and n_windows >= LEAST_WINDOWS
+        and rows == n_windows >= LEAST_WINDOWS
         and join.within
         and join.normalize
         and join.precision == "auto"
@@ -102,5 +101,11 @@ def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:
         and join.excluded is None
         and join.since == 0
         and join.needed is None
-        and n_windows * WINDOW_BYTES <= capacity // 2
     )
+    size = n_windows * WINDOW_BYTES
+    return size if apt and size <= capacity // 2 else 0
+
+
+def joins_lengths(join: Join, tile: Tile, capacity: int) -> bool:
+    """Whether lengths are searched together: of all windows at once, where there is room."""
+    return tile.shape == join.shape and bytes_of_lengths(join, tile.shape[0], capacity) > 0

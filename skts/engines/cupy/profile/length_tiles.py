@@ -47,11 +47,11 @@ def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
         for length, exclusion in zip(values, exclusions, strict=True)
         if length in lengths.waiting
     ]
-    if len(group) < 2 or (first, stop) in sizes.failed:
+    if len(group) < 2 or tuple(values) in sizes.failed:
         return None
     found = _search(tiles, join, group, sizes)
     if found is None:
-        sizes.failed.add((first, stop))
+        sizes.failed.add(tuple(values))
         return None
     answers = {}
     for (length, _), profile in zip(group, found, strict=True):

@@ -165,7 +165,7 @@ def profiles_of_lengths(
     windows, places, products = _pairs(search, listed.tolist(), tops)
     n_pairs = windows.size
     each = n_pairs / n_windows
-    if each > MOST_PAIRS:
+    if not 0 < each <= MOST_PAIRS:
         return None, each
     reached, uppers = cp.zeros((n_lengths, n_windows)), cp.empty((n_lengths, n_pairs))
     load_kernel("profile/lengths.cu", "score_lengths")(
@@ -258,6 +258,8 @@ def _pairs(
             )
             number = read_number(n_kept)
             kept.append(tuple(array[:number].copy() for array in some))
+    if not kept:
+        return cp.empty(0, np.int32), cp.empty(0, np.int32), cp.empty(0)
     windows, places, products = (cp.concatenate(all_of) for all_of in zip(*kept, strict=True))
     return windows, places, products
 
