@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import cupy as cp
 import numpy as np
 
-from ...core.constants import TAKES_NO_PART
 from ...core.reduction import Tile
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
@@ -55,9 +54,8 @@ def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
         return None
     answers = {}
     for (length, _), profile in zip(group, found, strict=True):
-        indices = to_host(profile.indices).astype(np.int64)
-        indices[indices == TAKES_NO_PART] = -1
-        answers[length] = Nearest(to_host(profile.distances)[:, np.newaxis], indices[:, np.newaxis])
+        both = to_host(profile.distances), to_host(profile.places())
+        answers[length] = Nearest(*(one[:, np.newaxis] for one in both))
     return JoinPart(answers[join.length], None, lengths=answers)
 
 
@@ -110,7 +108,7 @@ def _search(
         steps[0],
         dtype,
         guesses,
-        lambda one: line if one == length else prepare_line(pool, one, True),
+        lambda one: line if one == length else prepare_line(pool, one, True, line.points),
     )
     sizes.learn(length, each)
     for near, profile in [] if found is None else [(length, found[0]), (last, found[-1])]:

@@ -38,10 +38,13 @@ class LengthProfile(NamedTuple):
     distances: cp.ndarray
     indices: cp.ndarray
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes on the device."""
-        return self.distances.nbytes + self.indices.nbytes
+    def places(self) -> cp.ndarray:
+        """Return indices as the host has them: int64, -1 for none."""
+        places = cp.empty(self.indices.size, np.int64)
+        load_kernel("profile/lengths.cu", "places_of")(
+            *_threads(places.size), indices=self.indices, count=places.size, places=places
+        )
+        return places
 
 
 def _threads(count: int) -> tuple[int, int]:

@@ -153,7 +153,7 @@ def kernels() -> dict[str, list[str]]:
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
         "profile/lengths.cu": [
             *("energies", "limits<double>", "limits<float>", "odd", "keep_reaching"),
-            *("score_lengths", "place_pairs", "certify_chosen"),
+            *("score_lengths", "place_pairs", "certify_chosen", "places_of"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
