@@ -140,12 +140,10 @@ def refine(
     n_cells: int,
     searched: cp.ndarray,
     reached: cp.ndarray,
-    sums: cp.ndarray | None = None,
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
     """Windows, others, and upper bounds of the scores of all cells of some runs.
 
-    With one neighbour of each window, `reached` rises to the best lower bounds. `sums` gets the
-    sums of products that scores are made of.
+    With one neighbour of each window, `reached` rises to the best lower bounds.
     """
     join, lanes = search.join, _lanes(search, at)
     offsets, owners = cp.empty(len(runs), np.int64), cp.empty(n_cells, np.int32)
@@ -182,7 +180,6 @@ def refine(
         windows=windows,
         places=places,
         uppers=uppers,
-        sums=sums,
     )
     return windows, places, uppers
 

@@ -11,6 +11,7 @@
 // sqrt(1 - S_L / S_l (1 - R^2)) at l.
 #include "profile/certified.cuh"
 #include "profile/errors.cuh"
+#include "profile/refined.cuh"
 #include "profile/runs.cuh"
 
 // Most lengths at once, MOST_TOGETHER in length_groups.py.
@@ -141,21 +142,87 @@ extern "C" __global__ void odd(
     if (votes && (threadIdx.x & 31) == 0) atomicAdd(count, __popc(votes));
 }
 
-// keep_reaching: pairs whose upper bounds reach what their windows need, in any order, and their sums of products. One
-// thread, one pair.
-extern "C" __global__ void keep_reaching(
-    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
-    const double* __restrict__ products, int count, const double* __restrict__ reached, int* __restrict__ kept_windows,
-    int* __restrict__ kept_places, double* __restrict__ kept_products, int* __restrict__ n_kept
+// pairs_of_runs: pairs of runs whose scores reach what their windows need, and their sums of products, of the deviations of
+// the window with the points of the other; in any order, and no more than `capacity`. `lanes` others for each bit of a run.
+//
+// One warp, one run, BLOCK others at a time. Points lie in shared memory, SPAN of them at a time; a lane adds the products
+// of STRIP points that follow each other, whose others move through its registers, to the sums of all others.
+constexpr int BLOCK = 16, STRIP = 8, SPAN = 32 * STRIP, RUN_WARPS = 4;
+// Where a point lies, so that lanes do not share banks.
+__device__ __forceinline__ int spread_out(int t) { return t + t / STRIP; }
+
+extern "C" __global__ void __launch_bounds__(32 * RUN_WARPS) pairs_of_runs(
+    const Run* __restrict__ list, int count, int lanes, const Searched* __restrict__ line, int n_points, int length,
+    long long least_apart, int sign, const double* __restrict__ reached, long long capacity, int* __restrict__ windows,
+    int* __restrict__ places, double* __restrict__ products, unsigned long long* __restrict__ n_pairs
 ) {
-    const int pair = blockIdx.x * blockDim.x + threadIdx.x;
-    if (pair >= count) return;
-    const int window = windows[pair];
-    if (!(uppers[pair] >= reached[window])) return;
-    const int at = atomicAdd(n_kept, 1);
-    kept_windows[at] = window;
-    kept_places[at] = places[pair];
-    kept_products[at] = products[pair];
+    __shared__ double own_points[RUN_WARPS][SPAN / STRIP * (STRIP + 1)];
+    __shared__ double other_points[RUN_WARPS][(SPAN + BLOCK) / STRIP * (STRIP + 1)];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, at = blockIdx.x * RUN_WARPS + warp;
+    if (at >= count) return;
+    const Run run = list[at];
+    double* const own = own_points[warp];
+    double* const others = other_points[warp];
+    const double* const points = line->points;
+    const double center = line->mean[run.window], norm = line->norm[run.window], slip = line->slip[run.window];
+    const int n_windows = n_points - length + 1;
+    for (unsigned rest = run.which; rest != 0;) {
+        const int bit = __ffs(rest) - 1, first = run.first + bit * lanes;
+        int size = lanes;
+        if (lanes > 1) {
+            rest &= rest - 1;
+        } else {
+            // bits of single others follow each other
+            size = min(BLOCK, __popc(rest));
+            rest = __popc(rest) > BLOCK ? rest & (ALL << (bit + BLOCK)) : 0;
+        }
+        double sums[BLOCK] = {};
+        for (int start = 0; start < length; start += SPAN) {
+            __syncwarp();
+#pragma unroll
+            for (int t = lane; t < SPAN; t += 32)
+                own[spread_out(t)] = start + t < length ? points[run.window + start + t] - center : 0.0;
+            for (int t = lane; t < SPAN + BLOCK; t += 32) {
+                const int place = first + start + t;
+                others[spread_out(t)] = place < n_points ? points[place] : 0.0;
+            }
+            __syncwarp();
+            double ring[BLOCK];
+#pragma unroll
+            for (int c = 0; c < BLOCK - 1; ++c) ring[c] = others[spread_out(lane * STRIP + c)];
+#pragma unroll
+            for (int u = 0; u < STRIP; ++u) {
+                ring[(u + BLOCK - 1) % BLOCK] = others[spread_out(lane * STRIP + u + BLOCK - 1)];
+                const double x = own[spread_out(lane * STRIP + u)];
+#pragma unroll
+                for (int c = 0; c < BLOCK; ++c) sums[c] = fma(x, ring[(u + c) % BLOCK], sums[c]);
+            }
+        }
+        double sum = 0;
+#pragma unroll
+        for (int c = 0; c < BLOCK; ++c) {
+            const double total = warp_sum(sums[c]);
+            if (lane == c) sum = total;
+        }
+        const int other = first + lane;
+        bool near = lane < size && other < n_windows && line->regular[other] &&
+                    sign * ((long long)other - run.window) > least_apart;
+        if (near) {
+            const double theirs = line->norm[other];
+            const double error =
+                refined_error(norm, theirs, center, line->mean[other], slip, line->slip[other], length);
+            near = sum / theirs + error >= reached[run.window];
+        }
+        const unsigned votes = __ballot_sync(ALL, near);
+        if (votes == 0) continue;
+        unsigned long long place = 0;
+        if (lane == 0) place = atomicAdd(n_pairs, (unsigned long long)__popc(votes));
+        place = __shfl_sync(ALL, place, 0) + lanes_before(votes, lane);
+        if (!near || place >= capacity) continue;
+        windows[place] = run.window;
+        places[place] = other;
+        products[place] = sum;
+    }
 }
 
 // score_lengths: upper bounds of the correlations of pairs at all lengths, uppers[k, pair], -1 where a pair is none;

@@ -18,7 +18,7 @@ from ...core.reduction import Tile
 from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
 from ..transfers import bring, filled, read_number, send, send_one
-from .candidates import BLOCKS, THREADS, addresses_of, refine
+from .candidates import BLOCKS, THREADS, addresses_of
 from .known import Side
 from .lines import DeviceLine, Searched, Steps
 from .programs import RUNS_PER_WINDOW, SEED_BYTES, choose_height, choose_join
@@ -26,8 +26,8 @@ from .walk import TileJoin, launch
 
 __all__ = ["LengthProfile", "profiles_of_lengths"]
 
-#: Runs that are measured at a time.
-AT_A_TIME = 2**18
+#: Warps of a block, each of which has a run.
+RUN_WARPS = 4
 #: Pairs of a window, on the average, above which lengths are searched one by one.
 MOST_PAIRS = 96
 
@@ -151,7 +151,7 @@ def profiles_of_lengths(
         choose_height(tile.shape, dtype),
         (sides[0], sides[1]),
         [],
-        AT_A_TIME,
+        0,
         lambda: None,
     )
     n_panels = -(-n_windows // search.kernel.panel)
@@ -165,11 +165,12 @@ def profiles_of_lengths(
     listed = bring(counts)
     if read_number(odd) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
         return None, np.inf
-    windows, places, products = _pairs(search, listed.tolist(), tops)
-    n_pairs = windows.size
-    each = n_pairs / n_windows
+    pairs, products, number = _pairs(search, listed.tolist(), tops)
+    each = number / n_windows
     if not 0 < each <= MOST_PAIRS:
         return None, each
+    windows, places, products = (array[:number] for array in (*pairs, products))
+    n_pairs = number
     reached, uppers = cp.zeros((n_lengths, n_windows)), cp.empty((n_lengths, n_pairs))
     load_kernel("profile/lengths.cu", "score_lengths")(
         *_threads(n_pairs),
@@ -182,9 +183,9 @@ def profiles_of_lengths(
         reached=reached,
         uppers=uppers,
     )
-    pairs, others = (windows, places), cp.empty((2, n_pairs), np.int32)
+    others = cp.empty((2, n_pairs), np.int32)
     found = [
-        _certified(lines[at], int(lengths[at]), pairs, uppers[at], reached[at], others)
+        _certified(lines[at], int(lengths[at]), (windows, places), uppers[at], reached[at], others)
         for at in range(n_lengths)
     ]
     return found, each
@@ -211,8 +212,11 @@ def _count_odd(
 
 def _pairs(
     search: TileJoin, counts: list[int], tops: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """Windows, others and sums of products of the listed pairs that reach what windows need."""
+) -> tuple[cp.ndarray, cp.ndarray, int]:
+    """Listed pairs that reach what windows need, their sums of products, and how many there are.
+
+    More than `MOST_PAIRS` of each window, on the average, are only counted.
+    """
     reached = cp.empty(tops.size)
     load_kernel("profile/candidates.cu", "least_scores")(
         *_threads(tops.size),
@@ -222,49 +226,33 @@ def _pairs(
         exact=True,
         reached=reached,
     )
-    (addresses,) = send(addresses_of([[*search.searched[0].device, search.regular[0]]] * 2))
-    kept: list[tuple[cp.ndarray, ...]] = []
-    for at, side in enumerate(search.sides):
-        for start in range(0, counts[at], AT_A_TIME):
-            runs = side.runs[start : min(start + AT_A_TIME, counts[at])]
-            total, chosen = cp.zeros(2, np.uint64), cp.empty_like(runs)
-            load_kernel("profile/candidates.cu", "choose")(
-                *_threads(len(runs)),
-                list=runs,
-                count=len(runs),
-                tops=tops,
-                lanes=1 if at else search.kernel.columns,
-                chosen=chosen,
-                totals=total,
-            )
-            n_runs, n_cells = bring(total).tolist()
-            if n_cells == 0:
-                continue
-            sums = cp.empty(n_cells)
-            windows, places, uppers = refine(
-                search, at, chosen[:n_runs], n_cells, addresses, reached, sums
-            )
-            n_kept = cp.zeros(1, np.int32)
-            some = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32), cp.empty(n_cells)
-            load_kernel("profile/lengths.cu", "keep_reaching")(
-                *_threads(n_cells),
-                windows=windows,
-                places=places,
-                uppers=uppers,
-                products=sums,
-                count=n_cells,
-                reached=reached,
-                kept_windows=some[0],
-                kept_places=some[1],
-                kept_products=some[2],
-                n_kept=n_kept,
-            )
-            number = read_number(n_kept)
-            kept.append(tuple(array[:number].copy() for array in some))
-    if not kept:
-        return cp.empty(0, np.int32), cp.empty(0, np.int32), cp.empty(0)
-    windows, places, products = (cp.concatenate(all_of) for all_of in zip(*kept, strict=True))
-    return windows, places, products
+    searched = search.searched[0]
+    line = send_one(addresses_of([[*searched.device, search.regular[0]]]))
+    capacity = MOST_PAIRS * tops.size
+    pairs, products = cp.empty((2, capacity), np.int32), cp.empty(capacity)
+    number = cp.zeros(1, np.uint64)
+    for at, (side, count) in enumerate(zip(search.sides, counts, strict=True)):
+        if count == 0:
+            continue
+        load_kernel("profile/lengths.cu", "pairs_of_runs")(
+            blocks_for(count, RUN_WARPS),
+            32 * RUN_WARPS,
+            list=side.runs,
+            count=count,
+            lanes=1 if at else search.kernel.columns,
+            line=line,
+            n_points=searched.points.size,
+            length=search.join.length,
+            least_apart=search.join.least_apart,
+            sign=-1 if at else 1,
+            reached=reached,
+            capacity=capacity,
+            windows=pairs[0],
+            places=pairs[1],
+            products=products,
+            n_pairs=number,
+        )
+    return pairs, products, read_number(number)
 
 
 def _certified(

@@ -152,7 +152,7 @@ def kernels() -> dict[str, list[str]]:
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
         "profile/lengths.cu": [
-            *("energies", "limits<double>", "limits<float>", "odd", "keep_reaching"),
+            *("energies", "limits<double>", "limits<float>", "odd", "pairs_of_runs"),
             *("score_lengths", "place_pairs", "certify_chosen", "places_of"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
