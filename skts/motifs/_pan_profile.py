@@ -117,12 +117,15 @@ def pan_matrix_profile(
     -----
     The lengths are computed breadth first [1]_: the shortest, the longest, the one between them,
     then those halfway between two that are done. So a search that stops early has seen the whole
-    range, at a coarser step.
+    range, at a coarser step. On a GPU, lengths of a long series that are close to each other are
+    searched together: pairs that are far at one length are so at somewhat longer ones [2]_.
 
     References
     ----------
     .. [1] Madrid, Imani, Mercer, Zimmerman, Shakibay, Keogh. "Matrix Profile XX: Finding and
        Visualizing Time Series Motifs of All Lengths using the Matrix Profile". ICBK 2019.
+    .. [2] Linardi, Zhu, Palpanas, Keogh. "Matrix Profile X: VALMOD - Scalable Discovery of
+       Variable-Length Motifs in Data Series". SIGMOD 2018.
 
     Examples
     --------
