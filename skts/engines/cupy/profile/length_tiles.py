@@ -84,13 +84,19 @@ def _search(
     little = leaves_little_to_measure(first, both, steps_in(np.float32))
     dtype = np.float32 if little else np.float64
     steps = steps_in(dtype)
+    search = partial(
+        profiles_of_lengths,
+        *(first, lengths, exclusions, line, searched, steps[0], dtype),
+        lambda one: line if one == length else prepare_line(pool, one, True, line.points),
+    )
     guesses = [
         guess
         for near in sizes.near(length, last)
         if (guess := tiles.prepared.known(points, ("neighbours", device, near))) is not None
     ]
-    if not guesses:
-        # windows that the last length has, too: whatever is found is a neighbour at all lengths
+    found, each = search(guesses) if guesses else (None, np.inf)
+    if found is None and each > 0:
+        # of windows that the last length has, too: whatever is found is a neighbour at all lengths
         n_windows = points.size - last + 1
         tile = Tile(0, n_windows, 0, n_windows)
         regular = searched.regular, searched.regular
@@ -99,17 +105,7 @@ def _search(
         known.found[0].take(known.found[1])
         guesses = [cp.ascontiguousarray(known.found[0].indices[:n_windows, 0])]
         del known
-    found, each = profiles_of_lengths(
-        first,
-        lengths,
-        exclusions,
-        line,
-        searched,
-        steps[0],
-        dtype,
-        guesses,
-        lambda one: line if one == length else prepare_line(pool, one, True, line.points),
-    )
+        found, each = search(guesses)
     sizes.learn(length, each)
     for near, profile in [] if found is None else [(length, found[0]), (last, found[-1])]:
         key = "neighbours", device, near

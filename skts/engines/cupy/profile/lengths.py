@@ -59,8 +59,8 @@ def profiles_of_lengths(
     searched: Searched,
     steps: Steps,
     dtype: type,
-    guesses: list[cp.ndarray],
     line_of: Callable[[int], DeviceLine],
+    guesses: list[cp.ndarray],
 ) -> tuple[list[LengthProfile] | None, float]:
     """Find the profiles of some lengths, and how many pairs of each window were scored.
 
@@ -76,10 +76,10 @@ def profiles_of_lengths(
         The line at the first length.
     dtype : type
         Type of covariances.
-    guesses : list of ndarray of int32
-        Neighbours of windows, of which each may have fewer.
     line_of : callable
         Returns the line at a length.
+    guesses : list of ndarray of int32
+        Neighbours of windows, of which each may have fewer.
     """
     n_windows, n_points = searched.mean.size, searched.points.size
     n_lengths, blocks = lengths.size, _threads(n_windows)
