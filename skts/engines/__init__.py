@@ -86,7 +86,7 @@ from .families.profile.channels import (
 )
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.growth import GrowthJoin, NewNeighbors, ranks_of_runs
-from .families.profile.join import Join, JoinFound
+from .families.profile.join import Join, JoinFound, Lengths
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.nearest import Nearest, least_of_rows
 from .families.profile.spaced import SpacedNeighbors
@@ -146,6 +146,7 @@ __all__ = [
     "GrowthJoin",
     "Join",
     "JoinFound",
+    "Lengths",
     "Kind",
     "LongSeries",
     "MatchedSums",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Real
 from time import monotonic
 from typing import Literal
@@ -14,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..engines import Join, check_size, run
+from ..engines import Join, Lengths, Nearest, check_size, run
 from ._matrix_profile import APART, one_line
 from ._motif_finder import _window_lengths
 from ._records import PanProfile
@@ -115,12 +117,15 @@ def pan_matrix_profile(
     -----
     The lengths are computed breadth first [1]_: the shortest, the longest, the one between them,
     then those halfway between two that are done. So a search that stops early has seen the whole
-    range, at a coarser step.
+    range, at a coarser step. On a GPU, lengths of a long series that are close to each other are
+    searched together: pairs that are far at one length are so at somewhat longer ones [2]_.
 
     References
     ----------
     .. [1] Madrid, Imani, Mercer, Zimmerman, Shakibay, Keogh. "Matrix Profile XX: Finding and
        Visualizing Time Series Motifs of All Lengths using the Matrix Profile". ICBK 2019.
+    .. [2] Linardi, Zhu, Palpanas, Keogh. "Matrix Profile X: VALMOD - Scalable Discovery of
+       Variable-Length Motifs in Data Series". SIGMOD 2018.
 
     Examples
     --------
@@ -140,24 +145,32 @@ def pan_matrix_profile(
     n_windows = size - int(lengths[0]) + 1
     check_size(16 * lengths.size * n_windows, (lengths.size, n_windows))
     pan = _empty(lengths, n_windows)
-    begin = monotonic()
+    exclusions = np.array([exclusion_of(exclusion, int(length), size) for length in lengths])
+    together = Lengths(lengths, exclusions, set(lengths.tolist()))
+    begin, n_begun = monotonic(), 0
     done: list[int] = []
     try:
-        for row in _breadth_first(lengths.size):
-            if time_limit is not None and done and monotonic() - begin >= time_limit:
-                break
-            length = int(lengths[row])
-            work = Join(
-                line,
-                None,
-                length,
-                exclusion=exclusion_of(exclusion, length, size),
-                normalize=bool(normalize),
-                precision=precision,
-            )
-            found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
-            _write(pan, row, found.distances[:, 0], found.indices[:, 0])
-            done.append(row)
+        with _Writer(pan, done) as writer:
+            for row in _breadth_first(lengths.size):
+                if time_limit is not None and n_begun and monotonic() - begin >= time_limit:
+                    break
+                n_begun += 1
+                length = int(lengths[row])
+                if length in together.waiting:
+                    work = Join(
+                        line,
+                        None,
+                        length,
+                        exclusion=int(exclusions[row]),
+                        normalize=bool(normalize),
+                        precision=precision,
+                        lengths=together,
+                    )
+                    found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+                    answers = found.lengths or {length: Nearest(found.distances, found.indices)}
+                    together.waiting.difference_update(answers)
+                    writer.write(answers)
+                writer.finish(row)
     except KeyboardInterrupt:
         if not done or on_interrupt == "raise":
             raise
@@ -166,6 +179,58 @@ def pan_matrix_profile(
             "result names them."
         )
     return _keep(pan, done)
+
+
+class _Writer:
+    """Writes profiles into a record, while the next ones are computed.
+
+    Parameters
+    ----------
+    pan : PanProfile
+        The record.
+    done : list of int
+        Gets the rows that are written and asked for.
+    """
+
+    def __init__(self, pan: PanProfile, done: list[int]) -> None:
+        self.pan, self.done = pan, done
+        self._worker = ThreadPoolExecutor(1)
+        self._written: dict[int, Future[None]] = {}
+        self._asked: deque[int] = deque()
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._settle(0)
+        finally:
+            self._worker.shutdown(cancel_futures=True)
+
+    def write(self, answers: Mapping[int, Nearest]) -> None:
+        """Begin to write the profiles of some lengths."""
+        for length, (distances, indices) in answers.items():
+            row = int(np.searchsorted(self.pan.windows, length))
+            self._written[row] = self._worker.submit(
+                _write, self.pan, row, distances[:, 0], indices[:, 0]
+            )
+
+    def finish(self, row: int) -> None:
+        """Take notice that a row was asked for, once that before is written."""
+        self._asked.append(row)
+        self._settle(1)
+
+    def _settle(self, n_open: int) -> None:
+        """Wait until all rows that were asked for are written, but for so many."""
+        while len(self._asked) > n_open:
+            row = self._asked.popleft()
+            try:
+                self._written.pop(row).result()
+            except BaseException:
+                # those after it would leave a gap
+                self._asked.clear()
+                raise
+            self.done.append(row)
 
 
 def _breadth_first(n: int) -> Iterator[int]:
@@ -185,7 +250,7 @@ def _breadth_first(n: int) -> Iterator[int]:
 
 
 def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
-    """A record without any profile."""
+    """A record without any profile, whose distances and indices are still to be written."""
     n = lengths.size
 
     def pairs() -> tuple[np.ndarray, np.ndarray]:
@@ -194,8 +259,8 @@ def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
     return PanProfile(
         lengths,
         np.empty(0, np.int64),
-        np.full((n, n_windows), np.inf),
-        np.full((n, n_windows), -1, np.int64),
+        np.empty((n, n_windows)),
+        np.empty((n, n_windows), np.int64),
         *pairs(),
         *pairs(),
     )
@@ -203,22 +268,25 @@ def _empty(lengths: np.ndarray, n_windows: int) -> PanProfile:
 
 def _write(pan: PanProfile, row: int, distances: np.ndarray, indices: np.ndarray) -> None:
     """Write the profile of a length, and the best motif and discord in it."""
-    scale = math.sqrt(2 * int(pan.windows[row]))
-    scaled = distances / scale
-    pan.distances[row, : scaled.size] = scaled
-    pan.indices[row, : scaled.size] = indices
+    scale, size = math.sqrt(2 * int(pan.windows[row])), distances.size
+    scaled, places = pan.distances[row, :size], pan.indices[row, :size]
+    np.divide(distances, scale, out=scaled)
+    places[:] = indices
+    pan.distances[row, size:], pan.indices[row, size:] = np.inf, -1
     nearest = int(np.argmin(distances))
     if indices[nearest] < 0:
         return
     pan.motif_distances[row] = scaled[nearest]
     pan.motif_indices[row] = sorted((nearest, int(indices[nearest])))
-    farthest = int(np.argmax(np.where(indices < 0, -np.inf, distances)))
+    farthest = int(np.argmax(distances))
+    if indices[farthest] < 0:
+        farthest = int(np.argmax(np.where(indices < 0, -np.inf, distances)))
     pan.discord_distances[row] = scaled[farthest]
     pan.discord_indices[row] = farthest, indices[farthest]
 
 
 def _keep(pan: PanProfile, done: list[int]) -> PanProfile:
-    """Return what is done, and clear what an interrupt has left half written."""
+    """Return what is done, and clear the rest, of which an interrupt may have left a part."""
     other = np.ones(pan.windows.size, bool)
     other[done] = False
     for values in (pan.distances, pan.motif_distances, pan.discord_distances):

@@ -39,7 +39,7 @@ from skts.metrics import (
     subsequence_distance,
     warping_path,
 )
-from skts.motifs import discords, matrix_profile, motifs
+from skts.motifs import discords, matrix_profile, motifs, pan_matrix_profile
 from skts.neighbors import dtw_window_search
 
 
@@ -169,8 +169,11 @@ def profiles(engine):
         yield matrix_profile(x, window=20, engine=engine, **options)
         options.pop("sides", None)
         yield matrix_profile(x, z, window=20, engine=engine, **options)
+    # few neighbours are near enough to be one at both lengths; many are
+    yield lengths(np.sin(np.arange(300) / 4) + z / 100, engine)
     with patch("skts.engines.cupy.profile.programs.PAIRS_TO_ESTIMATE", 0):
         yield matrix_profile(x, z, window=20, engine=engine)
+        yield lengths(z, engine)
     yield motifs(x, window=20, engine=engine)
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
@@ -178,6 +181,13 @@ def profiles(engine):
     for side in ("both", "left"):
         detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
         yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
+
+
+def lengths(x, engine):
+    """Two lengths from one walk, as of long series."""
+    module = "skts.engines.cupy.profile.length_groups"
+    with patch(f"{module}.LEAST_WINDOWS", 1), patch(f"{module}.SHARE", 0.1):
+        return pan_matrix_profile(x, [20, 21], engine=engine)
 
 
 def channels(engine):

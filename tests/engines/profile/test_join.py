@@ -600,7 +600,7 @@ def test_small_joins_are_searched_in_float64(rng):
 def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
     """Scores in more digits, of cells whose means and norms lose some."""
     candidates = importlib.import_module("skts.engines.cupy.profile.candidates")
-    refine, length, off, rises = candidates._refine, 19, [], []
+    refine, length, off, rises = candidates.refine, 19, [], []
 
     def in_order(found):
         # cells come in any order
@@ -637,7 +637,7 @@ def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
             rises.append((wrong - uppers)[those] / (4 * length * own * (1e-6 / theirs) ** 2))
         return found
 
-    monkeypatch.setattr(candidates, "_refine", noted)
+    monkeypatch.setattr(candidates, "refine", noted)
     for offset in (0.0, 1e5):
         line = ConcatenatedSeries.of([offset + np.tile(rng.normal(size=60), 4)])
         run(Join(line, None, length, 3, normalize=normalize), engine="cupy")

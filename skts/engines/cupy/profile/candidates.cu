@@ -2,16 +2,8 @@
 // `spread` numbers the cells of the others, `refine` computes their scores in double precision, `keep` picks the few that
 // are still near, `certify` computes their certified distances, and `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
+#include "profile/refined.cuh"
 #include "profile/runs.cuh"
-
-// A line, as the search has it.
-struct Searched {
-    const double* points;
-    const double* mean;
-    const double* norm;
-    const double* slip;
-    const unsigned char* regular;
-};
 
 // choose: of a list of runs those whose best score may still be one of the nearest of its window, in any order.
 // totals[0] grows by how many, totals[1] by their cells, `lanes` for each bit of `which`. One thread, one run.
@@ -97,19 +89,13 @@ extern "C" __global__ void refine(
     double sum = 0;
 #pragma unroll 8
     for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - center, __ldg(y + t), sum);
-    // the mean of the other is not taken off
-    const double away = normalize ? root * other_mean : 0.0;
-    // see "refined scores" in docs/developer/numerics.rst
-    double error = FLOAT64_UNIT * (2 * length + 16) * norm * (theirs + away);
+    double error;
     if (normalize) {
-        // of the means, and of points and certified distances, as in the walk
-        const double own_slip = lines[0].slip[run.window], slip = lines[1].slip[other];
-        const double blur = fmax((norm + fabs(center)) / norm, (theirs + other_mean) / theirs);
-        const double shift = length * fmax(own_slip / norm, slip / theirs);
-        error = (error + length * own_slip * (other_mean + slip)) / theirs;
-        error += norm * (CERTIFIED_ROUNDING * length + 4 * shift * shift / length + 4 * FLOAT64_UNIT * root * blur);
         sum /= theirs;
+        error = refined_error(norm, theirs, center, other_mean, lines[0].slip[run.window], lines[1].slip[other], length);
     } else {
+        // see "refined scores" in docs/developer/numerics.rst
+        error = FLOAT64_UNIT * (2 * length + 16) * norm * theirs;
         sum += level / 2 - theirs * theirs / 2;
         error += FLOAT64_UNIT * length * (16 + 4 * root) * (norm * norm + theirs * theirs + level);
     }

@@ -12,7 +12,7 @@ from ..transfers import bring, read_number, send
 from .known import MeasuredNeighbors
 from .walk import TileJoin
 
-__all__ = ["measure_all"]
+__all__ = ["BLOCKS", "THREADS", "addresses_of", "measure_all", "refine"]
 
 #: Threads of a block that measures: one for each cell or pair.
 THREADS = 128
@@ -29,9 +29,9 @@ def measure_all(search: TileJoin) -> None:
     # what both sides need travels together
     totals, *addresses = send(
         np.zeros((n_sides, 2), np.uint64),
-        *(_addresses([search.lines[i][:3] for i in _order(at)]) for at in range(n_sides)),
+        *(addresses_of([search.lines[i][:3] for i in _order(at)]) for at in range(n_sides)),
         *(
-            _addresses([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
+            addresses_of([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
             for at in range(n_sides)
         ),
     )
@@ -51,7 +51,7 @@ def measure_all(search: TileJoin) -> None:
             _measure(search, at, some[:n_some], n_cells, lines)
 
 
-def _addresses(lines: list[Sequence[cp.ndarray]]) -> np.ndarray:
+def addresses_of(lines: list[Sequence[cp.ndarray]]) -> np.ndarray:
     """Structures of pointers for kernels."""
     return np.array([[array.data.ptr for array in line] for line in lines], np.int64)
 
@@ -102,7 +102,7 @@ def _measure(
         exact=join.precision != "float32",  # scores in float32 may be too high
         reached=reached,
     )
-    windows, places, uppers = _refine(search, at, runs, n_cells, searched, reached)
+    windows, places, uppers = refine(search, at, runs, n_cells, searched, reached)
     windows, places, n_kept = _keep(windows, places, uppers, reached)
     # bounds are not needed any more
     distances, pairs = uppers, {"windows": windows, "places": places, "n_pairs": n_kept}
@@ -133,7 +133,7 @@ def _measure(
     )
 
 
-def _refine(
+def refine(
     search: TileJoin,
     at: int,
     runs: cp.ndarray,

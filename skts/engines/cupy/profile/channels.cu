@@ -72,20 +72,11 @@ __global__ void __launch_bounds__(32, B) walk_channels(
     const int middle = min(left + 16 * K, n_windows_b - 1);
 #pragma unroll
     for (int c = 0; c < C; ++c) {
-        const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
-        const double* const y = points_b + (long long)c * (n_windows_b + length - 1);
-        const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
-        const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
-        double sums[K] = {};
-#pragma unroll 4
-        for (int t = 0; t < length; ++t) {
-            const double point = __ldg(x + t) - own;
-#pragma unroll
-            for (int k = 0; k < K; ++k) {
-                const int j = min(left + lane * K + k, n_windows_b - 1);
-                sums[k] = fma(point, __ldg(y + j + t) - center, sums[k]);
-            }
-        }
+        double sums[K];
+        first_covariances(
+            points_a, mean_a, points_b, mean_b, n_windows_a, n_windows_b, length, normalize, c, first, middle,
+            left + lane * K, 1, sums
+        );
 #pragma unroll
         for (int k = 0; k < K; ++k) cov[k][c] = (T)(left + lane * K + k < n_windows_b ? sums[k] + errors[c] : 0.0);
     }

@@ -167,6 +167,28 @@ __device__ __forceinline__ ChannelBound bound_channel(
     };
 }
 
+// Covariances in channel c of window `first` of one line with the windows at from, from + apart, ... of another, from
+// points; those of windows beyond the last are of that one. Windows of the other line are centred by the mean of one.
+template <int K>
+__device__ __forceinline__ void first_covariances(
+    const double* points_a, const double* mean_a, const double* points_b, const double* mean_b, int n_windows_a,
+    int n_windows_b, int length, int normalize, int c, int first, int middle, int from, int apart, double (&sums)[K]
+) {
+    const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
+    const double* const y = points_b + (long long)c * (n_windows_b + length - 1);
+    const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
+    const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
+#pragma unroll
+    for (int k = 0; k < K; ++k) sums[k] = 0;
+#pragma unroll 4
+    for (int t = 0; t < length; ++t) {
+        const double point = __ldg(x + t) - own;
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            sums[k] = fma(point, __ldg(y + min(from + apart * k, n_windows_b - 1) + t) - center, sums[k]);
+    }
+}
+
 // The square of a distance; a lower bound, if the covariance is an upper one.
 template <typename T>
 __device__ __forceinline__ T square_of(T cov, const ChannelStep<T>& a, const ChannelStep<T>& b) {

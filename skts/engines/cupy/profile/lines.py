@@ -140,10 +140,13 @@ def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
 
 
 @np.errstate(all="ignore")  # as on the device; what is not finite is left out
-def prepare_line(pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
-    """Bring a line to the device, prepared for certified distances."""
+def prepare_line(
+    pool: ConcatenatedSeries, length: int, normalize: bool, points: cp.ndarray | None = None
+) -> DeviceLine:
+    """Bring a line to the device, prepared for certified distances; `points` if they are there."""
     filled, finite = fill_gaps(pool.points)
-    points = cp.asarray(filled)
+    if points is None:
+        points = cp.asarray(filled)
     moments = near(*_statistics(points, length))
     mean, deviation, low, high = moments
     # a mean of what is not finite is never looked at

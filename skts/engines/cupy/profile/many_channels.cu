@@ -188,18 +188,11 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
         );
         if (lane == 0)
             doubts[(long long)blockIdx.x * C + c] = ChannelDoubt{__double2float_ru(2.01 * bound.error), bound.rest};
-        const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
-        const double* const y = points_b + (long long)c * (n_windows_b + length - 1);
-        const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
-        const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
-        double sums[K] = {};
-#pragma unroll 4
-        for (int t = 0; t < length; ++t) {
-            const double point = __ldg(x + t) - own;
-#pragma unroll
-            for (int k = 0; k < K; ++k)
-                sums[k] = fma(point, __ldg(y + min(left + lane + 32 * k, n_windows_b - 1) + t) - center, sums[k]);
-        }
+        double sums[K];
+        first_covariances(
+            points_a, mean_a, points_b, mean_b, n_windows_a, n_windows_b, length, normalize, c, first, middle,
+            left + lane, 32, sums
+        );
         const ChannelStep<T> step = load_step(steps_a + (long long)first * C + c);
 #pragma unroll
         for (int k = 0; k < K; ++k) {

@@ -151,6 +151,10 @@ def kernels() -> dict[str, list[str]]:
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
+        "profile/lengths.cu": [
+            *("energies", "limits<double>", "limits<float>", "odd", "pairs_of_runs"),
+            *("score_lengths", "place_pairs", "certify_chosen", "places_of"),
+        ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

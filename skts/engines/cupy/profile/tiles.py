@@ -15,6 +15,7 @@ from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
+from .length_groups import bytes_of_lengths, joins_lengths
 from .programs import (
     HEIGHTS,
     RUNS_PER_WINDOW,
@@ -110,7 +111,8 @@ class JoinTiles:
         seeds += size * cols * -(-rows // low)
         if reduction.precision == "auto" and worth_an_estimate(reduction):
             seeds = max(seeds, 4 * SAMPLE * reduction.shape[1])
-        return 0, lines + lists + seeds
+        together = bytes_of_lengths(reduction, rows, self.prepared.capacity)
+        return 0, lines + lists + seeds + together
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
         """Nearest windows within a tile; with device accumulators they stay on the device."""
@@ -120,6 +122,12 @@ class JoinTiles:
         from .join import nearest
         from .lines import make_steps
 
+        if joins_lengths(reduction, tile, self.prepared.capacity):
+            from .length_tiles import profile_of_length
+
+            together = profile_of_length(self, reduction)
+            if together is not None:
+                return together
         length, normalize = reduction.length, reduction.normalize
         pools = reduction.a, reduction.other
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)

@@ -20,7 +20,7 @@ from .windows import (
     plain_profile,
 )
 
-__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "DeviceAccumulator"]
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "DeviceAccumulator", "Lengths"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
@@ -31,13 +31,15 @@ class JoinPart(NamedTuple):
 
     Windows that are constant or not finite are not among them. Neighbours at a distance of
     `row_floor` (or `col_floor`) or more may be missing; None is infinite. `cols` is None where
-    only neighbours of rows are asked for, and where `rows` holds the neighbours of both.
+    only neighbours of rows are asked for, and where `rows` holds the neighbours of both. Where an
+    engine has searched several lengths together, `lengths` holds whole answers, this one's, too.
     """
 
     rows: Nearest
     cols: Nearest | None
     row_floor: np.ndarray | None = None
     col_floor: np.ndarray | None = None
+    lengths: dict[int, Nearest] | None = None
 
 
 class DeviceAccumulator(Protocol):
@@ -68,6 +70,8 @@ class JoinTotal(NamedTuple):
         Tiles that are merged, of work that may end before all are.
     hints : list of ndarray
         Of each list the distances that neighbours need not exceed, for the next tile of a `Join`.
+    settled : list of dict of int to Nearest
+        The answers at several lengths, where there are any: nothing is left to add or to measure.
     """
 
     lists: list[Nearest]
@@ -75,6 +79,25 @@ class JoinTotal(NamedTuple):
     device_accumulators: dict[Any, DeviceAccumulator]
     tiles: list[Tile]
     hints: list[np.ndarray] = []
+    settled: list[dict[int, Nearest]] = []
+
+
+class Lengths(NamedTuple):
+    """Lengths of the window for which a line is joined with itself, each by a `Join` of its own.
+
+    Attributes
+    ----------
+    values : ndarray of int
+        The lengths, in ascending order.
+    exclusions : ndarray of int
+        The exclusion at each.
+    waiting : set of int
+        Those without an answer.
+    """
+
+    values: np.ndarray
+    exclusions: np.ndarray
+    waiting: set[int]
 
 
 class JoinFound(NamedTuple):
@@ -88,6 +111,8 @@ class JoinFound(NamedTuple):
         The nearest among earlier and among later windows, where asked for.
     share : float
         Share of the admissible pairs that were compared.
+    lengths : dict of int to Nearest
+        The answers at this and other lengths, where they were searched together.
     """
 
     distances: np.ndarray
@@ -95,6 +120,7 @@ class JoinFound(NamedTuple):
     left: Nearest | None = None
     right: Nearest | None = None
     share: float = 1.0
+    lengths: dict[int, Nearest] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +157,9 @@ class Join(UsesIncumbent, Reduction):
         Distances of neighbours that other tiles have found: farther ones are not needed.
     device_accumulators : dict or None
         Where an engine may keep results of its workers, instead of returning them tile by tile.
+    lengths : Lengths or None
+        All lengths that this line is asked for, where there are several: an engine may answer
+        others that wait beside this one.
     """
 
     a: ConcatenatedSeries
@@ -146,6 +175,7 @@ class Join(UsesIncumbent, Reduction):
     needed: tuple[np.ndarray, np.ndarray] | None = None
     hint: tuple[np.ndarray, np.ndarray] | None = None
     device_accumulators: dict[Any, DeviceAccumulator] | None = None
+    lengths: Lengths | None = None
     method: ClassVar[str] = "join"
     tiling: ClassVar[Tiling] = Tiling(scale=16, square=True, divisible=True)
 
@@ -214,7 +244,7 @@ class Join(UsesIncumbent, Reduction):
         none = Nearest(np.broadcast_to(np.inf, shape), np.broadcast_to(np.int64(-1), shape))
         limits = self.needed or [None] * n_lists
         hints = [endless if limit is None else limit.copy() for limit in limits][:n_lists]
-        return JoinTotal([none] * n_lists, [endless] * n_lists, {}, [], hints)
+        return JoinTotal([none] * n_lists, [endless] * n_lists, {}, [], hints, [])
 
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
@@ -234,6 +264,9 @@ class Join(UsesIncumbent, Reduction):
     def merge(self, total: JoinTotal, tile: Tile, result: JoinPart | None) -> None:
         """Take the neighbours of a tile; None where they are kept."""
         if result is None:
+            return
+        if result.lengths is not None:
+            total.settled.append(result.lengths)
             return
         sides = [(0, tile.rows, result.rows, result.row_floor)]
         if self.within and result.cols is not None:
@@ -262,6 +295,8 @@ class Join(UsesIncumbent, Reduction):
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant and hidden windows, and measure windows whose lists may lack neighbours."""
+        for lengths in total.settled:
+            return JoinFound(*lengths[self.length], lengths=lengths)
         # no tile comes that they could help
         total = total._replace(hints=[])
         for tile, part in self.drain(total, Tile(0, self.shape[0], 0, self.shape[1])):
