@@ -76,7 +76,9 @@ def before(family, work, threads):
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     found = [row for row in rows if row.get("work") == title and "seconds" in row]
     found = [row for row in found if row.get("threads") == threads]
-    return sum(row["seconds"] * row.get("rounds", 3) for row in found) if found else 30.0
+    if not found:
+        return 240.0 if getattr(work, "groups", None) else 30.0
+    return sum(row["seconds"] * row.get("rounds", 3) for row in found)
 
 
 def parts(options, others, folder, deadline):
@@ -137,7 +139,8 @@ def all_at_once(options, others):
         for job in compilations:
             job.run = partial(job.run, deadline=deadline)
         order = [output for _, output, *_ in found]
-        longest_first = sorted(found, key=lambda part: -part[2])
+        # most figures are of one thread: those first, should the time not do for all
+        longest_first = sorted(found, key=lambda part: (part[-1].threads, -part[2]))
         for jobs in (compilations, [part[-1] for part in longest_first]):
             for job, passed in at_once(jobs, cores):
                 left = f"{deadline.seconds:.0f} s left"
