@@ -70,23 +70,37 @@ def test_commands_keep_to_cores_and_to_the_deadline(module, tmp_path):
 
 def test_parts_of_a_record_become_one(module):
     peers = module("benchmarks.peers.__main__")
+
+    def rows(work, *libraries):
+        return [{"work": work, "threads": 1, "library": name} for name in libraries]
+
+    first, again, other = rows("a", "skts", "aeon"), rows("a", "skts", "pyts"), rows("b", "skts")
     parts = [
-        {"name": "a", "rows": [1], "versions": {"skts": 1}, "commit": "abc", "data": "OSULeaf"},
-        {"name": "a", "rows": [2, 3], "versions": {"aeon": 2}, "commit": "abc", "data": "OSULeaf"},
+        {"name": "a", "rows": first, "versions": {"skts": 1}, "commit": "abc", "data": "OSULeaf"},
+        {"name": "a", "rows": again, "versions": {"pyts": 2}, "commit": "abc", "data": "OSULeaf"},
+        {"name": "a", "rows": other, "versions": {}, "commit": "abc", "data": "OSULeaf"},
     ]
     found = peers.merged(parts, [0])
-    assert (found["rows"], found["versions"]) == ([1, 2, 3], {"skts": 1, "aeon": 2})
+    # skts is in each group of libraries of a work
+    assert found["rows"] == [*first, again[1], *other]
+    assert found["versions"] == {"skts": 1, "pyts": 2}
     assert (found["name"], found["commit"], found["data"]) == ("a", "abc", "OSULeaf")
     assert found["device"] and found["date"]
 
 
 def test_every_work_is_a_part(module, tmp_path):
     peers, cores = module("benchmarks.peers.__main__"), module("benchmarks._cores")
-    found = list(peers.parts(["search", "elastic"], [], tmp_path, cores.Deadline(1)))
+    options = argparse.Namespace(only=["search", "elastic"], works=None, threads=None)
+    found = list(peers.parts(options, [], tmp_path, cores.Deadline(1)))
     works = {family: module(f"benchmarks.peers.{family}").WORKS for family in ("search", "elastic")}
-    assert len(found) == len(works["search"]) + 2 * len(works["elastic"])
+    elastic = module("benchmarks.peers.elastic")
+    count = sum(len(work.groups or [()]) for work in works["elastic"].values())
+    assert len(found) == len(works["search"]) + 2 * count > len(works["search"])
     assert len({output for _, output, *_ in found}) == len(found)
     assert {job.threads for family, *_, job in found if family == "search"} == {2}
+    options = argparse.Namespace(only=["elastic"], works=["osuleaf"], threads=[1])
+    names = [job.name for *_, job in peers.parts(options, [], tmp_path, cores.Deadline(1))]
+    assert names == [f"elastic, osuleaf, threads 1, {', '.join(each)}" for each in elastic.GROUPS]
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def plain_cupy(shapes, n_clusters, assigned, steps=30):
 
     times = []
     for work in (assign, update):
-        elapsed = cupyx.profiler.benchmark(work, n_repeat=5, n_warmup=1).gpu_times
+        elapsed = cupyx.profiler.benchmark(work, name="work", n_repeat=5, n_warmup=1).gpu_times
         times.append(float(np.median(elapsed)) * 1e3)
     return times
 
@@ -247,7 +247,7 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
         gram = partial(products.apply, vectors, 2 * products.size, out, sums=False)
 
     def milliseconds(work):
-        times = cupyx.profiler.benchmark(work, n_repeat=5, n_warmup=1).gpu_times
+        times = cupyx.profiler.benchmark(work, name="work", n_repeat=5, n_warmup=1).gpu_times
         return float(np.median(times)) * 1e3
 
     found = {

@@ -10,7 +10,9 @@ that fails does not stop the others.
 With ``--at-once MINUTES`` works are done at the same time on a machine of many cores, each with one
 number of threads on as many cores of its own, and the run ends after so many minutes; works that
 were not done are then not in the records. Memory and its bandwidth are shared: rows are to be
-compared within a work, whose libraries take turns on the same cores.
+compared within a work, whose libraries take turns on the same cores. Works with `groups` of
+libraries are done in so many parts, and skts in each of them; how much longer a library takes is
+then counted in the time of skts in its own part.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from benchmarks import _records
@@ -66,27 +69,38 @@ def finished(command, cores, deadline):
         return False
 
 
-def before(family, work):
+def before(family, work, threads):
     """Seconds that the rounds of a work took in the last record; many where it has none."""
     title = getattr(work, "name", None)
     path = _records.RESULTS / f"{_name(family)}.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     found = [row for row in rows if row.get("work") == title and "seconds" in row]
-    return sum(row["seconds"] * row.get("rounds", 3) for row in found) if found else 30.0
+    found = [row for row in found if row.get("threads") == threads]
+    if not found:
+        return 240.0 if getattr(work, "groups", None) else 30.0
+    return sum(row["seconds"] * row.get("rounds", 3) for row in found)
 
 
-def parts(only, others, folder, deadline):
-    """A job for each family, work and numbers of threads, and where its part of the record is."""
-    for family in only:
+def parts(options, others, folder, deadline):
+    """A job for each part of the records: what it is of, where it is written, about how long."""
+    for family in options.only:
         works = importlib.import_module(f"benchmarks.peers.{family}").WORKS
-        for name, work in works.items():
-            for threads in THREADS.get(family, EACH):
-                output = folder / f"{family}-{name}-{threads[0]}.json"
+        chosen = [work for work in works if not options.works or work in options.works]
+        numbers = THREADS.get(family, EACH)
+        if options.threads:
+            numbers = [each for each in numbers if max(each) in options.threads]
+        for name, threads in product(chosen, numbers):
+            groups = getattr(works[name], "groups", None) or [()]
+            for at, group in enumerate(groups):
+                output = folder / f"{family}-{name}-{threads[0]}-{at}.json"
                 command = [sys.executable, "-m", f"benchmarks.peers.{family}", "--works", name]
                 command += ["--threads", *map(str, threads), "--output", str(output), *others]
+                if group:
+                    command += ["--libraries", "skts", *group]
                 run = partial(finished, command, deadline=deadline)
-                title = f"{family}, {name}, threads {max(threads)}"
-                yield family, output, before(family, work), Job(title, run, max(threads))
+                title = ", ".join([family, name, f"threads {max(threads)}", *group])
+                expected = before(family, works[name], max(threads)) / len(groups)
+                yield family, output, expected, Job(title, run, max(threads))
 
 
 def merged(found, cores):
@@ -97,9 +111,17 @@ def merged(found, cores):
             if isinstance(value, dict):
                 record[key] = record[key] | value
             elif isinstance(value, list):
-                record[key] = record[key] + value
+                # of skts, which is in each group of libraries, that of the first
+                known = {_measured(row) for row in record[key]}
+                record[key] = record[key] + [row for row in value if _measured(row) not in known]
     own = _records.record("", device="", versions={}, rows=[])
     return record | {"device": device(cores), "date": own["date"], "command": own["command"]}
+
+
+def _measured(row):
+    """What a row is of, where it is one of times."""
+    names = ("work", "threads", "library")
+    return tuple(map(row.get, names)) if all(name in row for name in names) else id(row)
 
 
 def all_at_once(options, others):
@@ -107,8 +129,7 @@ def all_at_once(options, others):
     cores, deadline = options.cores or available(), Deadline(options.at_once)
     failed = []
     with tempfile.TemporaryDirectory() as folder:
-        found = list(parts(options.only, others, Path(folder), deadline))
-        found.sort(key=lambda part: -part[2])
+        found = list(parts(options, others, Path(folder), deadline))
         code = "import skts; skts.warm_up('numba', [skts.{}])"
         compilations = [
             Job(f"{name}, compiling", partial(finished, [sys.executable, "-c", code.format(model)]))
@@ -117,8 +138,10 @@ def all_at_once(options, others):
         ]
         for job in compilations:
             job.run = partial(job.run, deadline=deadline)
-        order = [output for _, output, *_ in parts(options.only, [], Path(folder), deadline)]
-        for jobs in (compilations, [part[-1] for part in found]):
+        order = [output for _, output, *_ in found]
+        # most figures are of one thread: those first, should the time not do for all
+        longest_first = sorted(found, key=lambda part: (part[-1].threads, -part[2]))
+        for jobs in (compilations, [part[-1] for part in longest_first]):
             for job, passed in at_once(jobs, cores):
                 left = f"{deadline.seconds:.0f} s left"
                 print(f"== {job.name}: {'done' if passed else 'FAILED'}, {left}", flush=True)
@@ -149,6 +172,9 @@ def _name(family):
 def one_by_one(options, others):
     """Make one comparison after the other; what failed."""
     failed = []
+    for name in ("works", "threads"):
+        if given := getattr(options, name):
+            others = [*others, f"--{name}", *map(str, given)]
     for family in options.only:
         print(f"== {family}", flush=True)
         command = [sys.executable, "-m", f"benchmarks.peers.{family}", *others]
@@ -162,6 +188,8 @@ def main():
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=FAMILIES)
     parser.add_argument("--at-once", type=float, metavar="MINUTES")
+    parser.add_argument("--works", nargs="+", help="some works (default: all)")
+    parser.add_argument("--threads", nargs="+", type=int, metavar="N", help="some numbers")
     parser.add_argument("--cores", type=int, nargs="+", metavar="N", help="of works at once")
     parser.add_argument(
         "--output-folder", type=Path, default=_records.RESULTS, help="of works at once"

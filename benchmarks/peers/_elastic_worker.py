@@ -212,7 +212,7 @@ LIBRARIES = {
     for library in (Skts, Aeon, Tslearn, Wildboar, Dtaidistance, Tsdistances)
 }
 LIBRARIES |= {"skts-gpu": SktsOnGpu, "tsdistances-gpu": TsdistancesOnGpu}
-#: Series of each side in the warm-up.
+#: Series of each side in the warm-up; of few series, half of them.
 FEW = 8
 
 
@@ -237,7 +237,7 @@ def prepare(name, request):
         def work(n=None):
             return library.nearest(X[:n], y[:n], Z[:n], threads, **window)
 
-    return lambda: work(FEW), work
+    return lambda: work(min(FEW, max(2, len(X) // 2))), work
 
 
 if __name__ == "__main__":

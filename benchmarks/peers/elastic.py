@@ -69,7 +69,8 @@ class Work:
     """One row of the table: the series, and the window as a fraction of the length.
 
     `libraries` are those that have the distance, if not all do; `tolerance` is by how much their
-    results may differ, if that is more than elsewhere.
+    results may differ, if that is more than elsewhere. `groups` of libraries are measured apart
+    where works are done at once (`benchmarks.peers`): all of them together take minutes.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Work:
     metric: str = "dtw"
     libraries: tuple[str, ...] | None = None
     tolerance: float | None = None
+    groups: tuple[tuple[str, ...], ...] | None = None
 
     @property
     def operations(self):
@@ -112,6 +114,8 @@ OTHERS = {
     "adtw": ("ADTW", walks, ("aeon",)),
     "ddtw": ("DDTW", walks, ("aeon",)),
 }
+#: Of works that take minutes.
+GROUPS = (("wildboar", "dtaidistance", "tsdistances"), ("aeon", "tslearn"))
 #: wildboar takes points as equal under MSM that differ a little.
 TOLERANCES = {"msm": 1e-7}
 
@@ -119,7 +123,7 @@ TOLERANCES = {"msm": 1e-7}
 WORKS = {
     "pairwise-256": Work("all pairs, 100 x 100, length 256", lambda: walks(100, 256)),
     "pairwise-1024": Work("all pairs, 30 x 30, length 1,024", lambda: walks(30, 1024)),
-    "osuleaf": Work("1-NN, 200 against 242, length 427, fit and predict", osuleaf),
+    "osuleaf": Work("1-NN, 200 against 242, length 427, fit and predict", osuleaf, groups=GROUPS),
     "pairwise-256-window": Work(
         "all pairs, 100 x 100, length 256, 10 % window", lambda: walks(100, 256), window=0.1
     ),
@@ -145,6 +149,7 @@ WORKS = {
             lambda length=length: walks(4, length),
             curve="DTW of all pairs of 4 and 4 series, by length",
             size=length,
+            groups=GROUPS if length == 10_000 else None,
         )
         for length in (100, 1_000, 10_000)
     },

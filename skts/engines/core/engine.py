@@ -34,7 +34,7 @@ class Engine(ABC):
         between tiles: by default some hundredths of a second on one thread.
     row_scale : int
         How much larger tiles may grow along the rows, where there is work enough for all workers:
-        for engines whose kernels look at `cancel` while they run.
+        for engines whose kernels look at `cancel` while they run. `row_scale_of` may say less.
     """
 
     name: ClassVar[str]
@@ -93,6 +93,10 @@ class Engine(ABC):
     def lanes(self, reduction: Reduction) -> int:
         """Tiles of such work that each worker may have under way at the same time."""
         return 1
+
+    def row_scale_of(self, reduction: Reduction) -> int:
+        """How much larger tiles of such work may grow along the rows."""
+        return self.row_scale
 
     def default_memory(self) -> int:
         """Bytes of working memory where the configuration names none."""

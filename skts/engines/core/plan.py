@@ -110,7 +110,7 @@ def make_plan(
             tiles, workers = plan_tiles(
                 reduction,
                 tile_work=engine.tile_work,
-                row_scale=engine.row_scale,
+                row_scale=engine.row_scale_of(reduction),
                 footprint=footprint,
                 budget=budget,
                 workers=engine.workers(n_jobs) * engine.lanes(reduction),

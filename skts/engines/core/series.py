@@ -19,6 +19,7 @@ from .registry import engine_names, find_engine
 __all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Series")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,13 @@ class Series:
         if not _maps_file(values):
             values = values.copy()
             values.flags.writeable = False
-        return Series(values, read_only(self.lengths.copy()))
+        return self._with_facts(Series(values, read_only(self.lengths.copy())))
+
+    def _with_facts(self, copy: S) -> S:
+        """Tell a copy what is known of these series, so that no pass over it finds it again."""
+        names = ("equal_length", "extent")
+        vars(copy).update({name: vars(self)[name] for name in names if name in vars(self)})
+        return copy
 
 
 def _arrived(values: np.ndarray, lengths: np.ndarray) -> Series:

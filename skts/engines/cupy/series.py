@@ -76,7 +76,8 @@ class GpuSeries(Series):
     def freeze(self) -> GpuSeries:
         """Return a private copy on the same device."""
         with self.points.device:
-            return GpuSeries(_settled(self.points.copy()), read_only(self.lengths.copy()))
+            copy = GpuSeries(_settled(self.points.copy()), read_only(self.lengths.copy()))
+        return self._with_facts(copy)
 
     def here(self) -> cp.ndarray:
         """The points on the current device."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,14 @@ def test_rows_grow_while_eight_tiles_are_left_for_each_worker():
     for scale, rows in ((1, 1), (8, 8), (10**6, 4096 // (8 * 4))):
         tiles, _ = plan_tiles(work, tile_work=least, row_scale=scale, **plan)
         assert tiles[0].shape == (rows, 64)
+
+
+def test_searches_in_float32_have_larger_tiles_on_a_gpu():
+    engine = find_engine("cupy")
+    work = DTWNeighbors(hollow(4096, 50), hollow(64, 50), 1)
+    assert engine.row_scale_of(work) == engine.row_scale > 1
+    assert engine.row_scale_of(replace(work, precision="float64")) == 1
+    assert engine.row_scale_of(DTWMatrix(work.queries, work.candidates)) == 1
 
 
 def test_an_area_is_planned_alone():

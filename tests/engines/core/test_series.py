@@ -140,3 +140,11 @@ def test_padding_has_no_part_in_the_error_of_float32(fast_engine, rng, lengths):
     engine = find_engine(fast_engine)
     found = engine.compute(work, Tile(0, 4, 0, 4), np.zeros(1, np.uint8))
     assert found.bound.slack < 1e-5
+
+
+def test_a_frozen_copy_knows_what_was_found():
+    series = Series(np.arange(12.0).reshape(2, 1, 6), np.array([6, 4]))
+    assert "extent" not in vars(series.freeze())
+    assert series.extent == (0.0, 9.0) and not series.equal_length
+    found = vars(series.freeze())
+    assert found["extent"] == (0.0, 9.0) and found["equal_length"] is False
