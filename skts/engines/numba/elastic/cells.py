@@ -106,6 +106,9 @@ class Cell:
     monotone : bool
         Whether prices never fall as two points move apart, or a cell away from the diagonal, and
         those beside the diagonal depend on the points of one series alone: see `stepped_bounds`.
+    edits : bool
+        Whether it counts edits: a match costs 0 where two points differ in no channel by more than
+        `limit`, else 1 or 2, its field `replacement`; points that are left out cost 1 (`edits`).
     """
 
     uneven: ClassVar[bool] = False
@@ -114,6 +117,7 @@ class Cell:
     looks_back: ClassVar[bool] = True
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
+    edits: ClassVar[bool] = False
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
@@ -144,6 +148,10 @@ class Cell:
     def join(self, cost: float, before: float) -> float:
         """Value of a cell: the cost of a step, and the value of the cell where it begins."""
         return cost + before
+
+    def limit(self, x_own: float, y_own: float) -> float:
+        """Largest difference of points that match, by numbers of their series if it has `own`."""
+        return np.nan  # no policies but those that count edits have one
 
     def single(self) -> Self:
         """The same policy with numbers in float32, for points in float32."""
@@ -257,9 +265,13 @@ class EditCell(_Uneven):
     """Edits: points that differ by more than `epsilon` cost `replacement`, points left out 1."""
 
     borders: ClassVar[bool] = True
+    edits: ClassVar[bool] = True
     epsilon: float
     replacement: float
     one: float = 1.0
+
+    def limit(self, x_own: float, y_own: float) -> float:
+        return self.epsilon
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return where(abs(x - y) > self.epsilon, self.replacement, like(0, self.one))
@@ -273,6 +285,9 @@ class OwnEditCell(EditCell):
     """The same, with the larger `epsilon` of the two series."""
 
     own: ClassVar[bool] = True
+
+    def limit(self, x_own: float, y_own: float) -> float:
+        return x_own if x_own > y_own else y_own
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         # two conditions at once would keep LLVM from vectorizing

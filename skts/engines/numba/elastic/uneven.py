@@ -21,6 +21,7 @@ from ...host.arrays import put
 from .cell_types import class_of
 from .cells import Cell, DeletionCell, cell_of
 from .deletions import ROWS, fill_rows
+from .edits import count_edits
 from .lanes import lanes_of
 
 __all__ = ["block_kernel", "options"]
@@ -331,10 +332,24 @@ def sweep(
 @njit(nogil=True, cache=True, error_model="numpy")
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, out, cancel,
-    cell, own, looks_back, borders, free_columns, free_rows,
+    cell, edits, own, looks_back, borders, free_columns, free_rows,
 ):  # fmt: skip
     """Accumulated costs of every row series against every lane, see `dtw.block`."""
     lanes = y.shape[3]
+    if edits is not None:
+        for group in range(y.shape[0]):
+            for i in range(x.shape[0]):
+                count_edits(
+                    x[i, : x_lengths[i]],
+                    y[group],
+                    y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    out[i, group * lanes : (group + 1) * lanes],
+                    cancel,
+                    cell,
+                    own,
+                )
+        return
     for group in range(y.shape[0]):
         for i in range(x.shape[0]):
             sweep(
@@ -357,7 +372,8 @@ class Options(NamedTuple):
     """The last arguments of the kernels, in their order."""
 
     cell: Cell
-    # a type for each value of these two, see `dtw.Flags`
+    # a type for each value of these three, see `dtw.Flags`
+    edits: bool | None
     own: bool | None
     looks_back: bool | None
     borders: bool
@@ -371,4 +387,5 @@ def options(warping: Warping, dtype: type) -> Options:
     if dtype is np.float32:
         cell = cell.single()
     free = alignment == "subsequence", alignment == "supersequence"
-    return Options(cell, cell.own or None, cell.looks_back or None, cell.borders, *free)
+    edits = cell.edits or None
+    return Options(cell, edits, cell.own or None, cell.looks_back or None, cell.borders, *free)
