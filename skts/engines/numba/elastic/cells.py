@@ -37,12 +37,15 @@ from numba.extending import overload
 from ...families.elastic import distances
 from ...families.elastic.warping import Warping
 from .cell_types import compiles
+from .terms import Term
 
 __all__ = ["Cell", "DogKeeperCell", "cell_of", "least", "like", "where", "whole"]
 
 
 def least(a: Any, b: Any) -> Any:
     """The lesser of two numbers, or of each two of arrays."""
+    if isinstance(a, Term) or isinstance(b, Term):
+        return Term.least(a, b)
     return np.minimum(a, b)
 
 
@@ -53,6 +56,8 @@ def _least(a, b):
 
 def where(condition: Any, a: Any, b: Any) -> Any:
     """One number where a condition holds, else the other."""
+    if isinstance(condition, Term):
+        return condition.where(a, b)
     return np.where(condition, a, b)
 
 
@@ -63,6 +68,8 @@ def _where(condition, a, b):
 
 def like(number: Any, other: Any) -> Any:
     """A number in the type of another one."""
+    if isinstance(number, Term) or isinstance(other, Term):
+        return Term.as_number(number)
     return np.asarray(other).dtype.type(number)
 
 
@@ -109,6 +116,8 @@ class Cell:
     edits : bool
         Whether it counts edits: a match costs 0 where two points differ in no channel by more than
         `limit`, else 1 or 2, its field `replacement`; points that are left out cost 1 (`edits`).
+    optional : str or None
+        A field that is often 0, and not needed then: fast loops are compiled with and without it.
     """
 
     uneven: ClassVar[bool] = False
@@ -118,6 +127,7 @@ class Cell:
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
     edits: ClassVar[bool] = False
+    optional: ClassVar[str | None] = None
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
@@ -177,7 +187,7 @@ class DogKeeperCell(Cell):
     """The largest cost of a path counts; subclasses have its terms."""
 
     def join(self, cost: float, before: float) -> float:
-        return cost if cost > before else before
+        return where(cost > before, cost, before)
 
 
 class SquaredDTW(_Squared):
@@ -318,6 +328,7 @@ class DeletionCell(_Uneven):
     """
 
     looks_back: ClassVar[bool] = True
+    optional: ClassVar[str | None] = "stiffness"
     deletion: float
     stiffness: float
 

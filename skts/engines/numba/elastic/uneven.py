@@ -10,19 +10,17 @@ Numba compiles each kernel once for each policy. Sums run in the order of `certi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
 from ...families.elastic.warping import Warping
 from ...host.arrays import put
-from .cell_types import class_of
-from .cells import Cell, DeletionCell, cell_of
-from .deletions import ROWS, fill_rows
+from .cells import Cell, cell_of
 from .edits import count_edits
 from .lanes import lanes_of
+from .rows_of_cells import ROWS, fill_rows, has_rows
 
 __all__ = ["block_kernel", "options"]
 
@@ -187,28 +185,6 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
             out[lane] = row[j + 1, lane]
 
 
-def _fill_rows(
-    cell: Any, x: Any, i: int, columns: Any, width: int, offset: int, row: Any, edge: Any
-) -> bool:
-    """Fill ROWS rows of a strip by a loop for the policy alone; says whether there is one."""
-    raise NotImplementedError
-
-
-@overload(_fill_rows)
-def _choose_rows(cell, x, i, columns, width, offset, row, edge):
-    if class_of(cell) is not DeletionCell:
-        return lambda cell, x, i, columns, width, offset, row, edge: False
-
-    def fill(cell, x, i, columns, width, offset, row, edge):
-        before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
-        fill_rows(
-            x, i, before, columns, width, offset, row, edge, cell.deletion, cell.stiffness
-        )  # fmt: skip
-        return True
-
-    return fill
-
-
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(
     x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
@@ -226,7 +202,7 @@ def sweep(
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH + 2, lanes), y.dtype)
     edge = np.empty((n + 1, lanes), y.dtype)
-    left = np.empty((2, lanes), y.dtype)
+    left = np.empty((ROWS, lanes), y.dtype)
     diagonal, above = np.empty(lanes, y.dtype), np.empty(lanes, y.dtype)
     sums = np.empty((3, lanes), y.dtype)
     column_ends = np.zeros(m, np.uint8)
@@ -241,6 +217,7 @@ def sweep(
     if borders and not free_rows:
         _border_rows(cell, x, n_channels, edge, radius)
     columns[_WIDTH] = zero
+    four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
@@ -257,27 +234,12 @@ def sweep(
             put(row[w], edge[0])
         i = first
         while i < stop:
-            # in two corners of these rows lie the cells that are farthest from the diagonal
-            if (
-                looks_back is not None
-                and x.shape[1] == 1
-                and not free_rows
-                and i + ROWS <= stop
-                and max(i + ROWS - 1 - start, start + w - 1 - i) <= least_reach
-            ):
-                put(edge[i + ROWS], above)
-                if _fill_rows(cell, x, i, columns, w, start - i, row, edge):
-                    put(above, row[0])
-                    i += ROWS
-                    if i == n:
-                        _end_row(y_lengths, start, w, free_columns, row, out)
-                    continue
-            height = 2 if i + 1 < stop else 1
+            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of two rows lie in the bands of all lanes
-            inner_first = max(j_first, i + 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            # columns in which all cells of these rows lie in the bands of all lanes
+            inner_first = max(j_first, i + height - 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0
             if n_channels > 1:
                 inner_stop = 0
             put(row[j_first], diagonal)
@@ -285,8 +247,19 @@ def sweep(
             for k in range(height if j_first == 0 else 0):
                 put(edge[i + k + 1], left[k])
             put(edge[i + height], row[0])
-            for j in range(j_first, j_stop):
+            j_next = j_first
+            while j_next < j_stop:
+                j = j_next
+                j_next += 1
                 inner = inner_first <= j < inner_stop
+                if height == ROWS and (inner or reach == least_reach):
+                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
+                    j_next = min(j_next, j_stop)
+                    fill_rows(
+                        cell, x, i, columns, j, j_next - j, start + j - i, -1 if inner else reach,
+                        row, diagonal, left,
+                    )  # fmt: skip
+                    continue
                 if free_rows:
                     inner = inner and not column_ends[start + j]
                 if inner:
