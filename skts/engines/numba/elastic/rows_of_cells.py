@@ -177,7 +177,7 @@ class _Writer:
         whole = isinstance(args[-1].type, ir.IntType)
         if kind == "convert":
             return builder.sitofp(args[0], self.number) if whole else args[0]
-        if any(each.type == self.vector for each in args):
+        if any(isinstance(each.type, ir.VectorType) for each in args):
             args = [
                 each if isinstance(each.type, ir.VectorType) else self.spread(builder, each)
                 for each in args

@@ -1,8 +1,8 @@
 """Cell policies as expressions: what their methods make of symbols in place of numbers.
 
-`rows_of_cells` writes loops in the terms of the compiler, which keeps more in registers than it does
-for loops of Numba. What a cell costs comes from the methods of the policy all the same: called with
-terms, they return the expression that they would compute. Methods that do something else with
+`rows_of_cells` writes loops in the terms of the compiler, which keeps more in registers than it
+does for loops of Numba. What a cell costs comes from the methods of the policy all the same: called
+with terms, they return the expression that they would compute. Methods that do something else with
 their arguments than to add, subtract, multiply, compare, or choose by `least` and `where`, have no
 expression.
 """
