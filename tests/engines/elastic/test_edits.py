@@ -18,7 +18,8 @@ GO_ON = np.zeros(1, np.uint8)
 
 def counted(left, right, warping, cancel=GO_ON):
     """Accumulated costs by the kernel in plain Python."""
-    cell, own = uneven.options(warping, np.float64)[:2]
+    given = uneven.options(warping, np.float64)
+    cell, own = given.cell, given.own
     packed, lengths = dtw.pack(right.values, right.lengths, LANES[np.float64])
     count = getattr(edits.count_edits, "py_func", edits.count_edits)
     out = np.full((len(left), packed.shape[3]), np.nan)

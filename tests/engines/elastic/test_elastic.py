@@ -26,7 +26,6 @@ from skts.engines import (
     run,
 )
 from skts.engines.families.elastic.warping import settled
-from skts.engines.numba import Cell
 from skts.engines.numba.elastic import dtw, edits, lanes, uneven
 
 COMPILED = ("twe",)
@@ -183,7 +182,7 @@ def test_each_row_and_group_has_its_lengths_and_bands(monkeypatch):
             np.zeros((2, 6)),
         )
         seen.clear()
-        block(x, np.array([1, 3]), y, np.arange(6).reshape(3, 2), radius, out, None, Cell(), *5 * [None])
+        block(x, np.array([1, 3]), y, np.arange(6).reshape(3, 2), radius, out, *3 * [None], True, *5 * [None])
         expected = [
             (
                 x[i, : (1, 3)[i]].tolist(),

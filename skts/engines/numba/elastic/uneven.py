@@ -10,15 +10,13 @@ Numba compiles each kernel once for each policy. Sums run in the order of `certi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
 from ...families.elastic.warping import Warping
 from ...host.arrays import put
-from .cell_types import class_of
 from .cells import Cell, cell_of
 from .edits import count_edits
 from .lanes import lanes_of
@@ -187,7 +185,7 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
             out[lane] = row[j + 1, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(
     x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
 ):
@@ -304,74 +302,50 @@ def sweep(
                 _end_row(y_lengths, start, w, free_columns, row, out)
 
 
-def _walk(
-    x: Any, y: Any, y_lengths: Any, radius: Any, out: Any, cancel: Any,
-    cell: Any, own: Any, looks_back: Any, borders: Any, free_columns: Any, free_rows: Any,
-) -> None:  # fmt: skip
-    """Fill the matrices of one series and all lanes in the way that goes with the policy."""
-    if cell.edits:
-        count_edits(x, y, y_lengths, radius, out, cancel, cell, own)
-    else:
-        given = cell, own, looks_back, borders, free_columns, free_rows
-        sweep(x, y, y_lengths, radius, out, cancel, *given)
-
-
-@overload(_walk)
-def _walk_compiled(
-    x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
-):
-    if class_of(cell).edits:
-
-        def count(
-            x, y, y_lengths, radius, out, cancel,
-            cell, own, looks_back, borders, free_columns, free_rows,
-        ):  # fmt: skip
-            count_edits(x, y, y_lengths, radius, out, cancel, cell, own)
-
-        return count
-
-    def fill(
-        x, y, y_lengths, radius, out, cancel,
-        cell, own, looks_back, borders, free_columns, free_rows,
-    ):  # fmt: skip
-        sweep(
-            x, y, y_lengths, radius, out, cancel,
-            cell, own, looks_back, borders, free_columns, free_rows,
-        )  # fmt: skip
-
-    return fill
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, out, cancel,
-    cell, own, looks_back, borders, free_columns, free_rows,
+    cell, edits, cells, own, looks_back, borders, free_columns, free_rows,
 ):  # fmt: skip
     """Accumulated costs of every row series against every lane, see `dtw.block`."""
     lanes = y.shape[3]
     for group in range(y.shape[0]):
         for i in range(x.shape[0]):
-            _walk(
-                x[i, : x_lengths[i]],
-                y[group],
-                y_lengths[group],
-                radius[min(i, radius.shape[0] - 1), group],
-                out[i, group * lanes : (group + 1) * lanes],
-                cancel,
-                cell,
-                own,
-                looks_back,
-                borders,
-                free_columns,
-                free_rows,
-            )
+            if edits is not None:
+                count_edits(
+                    x[i, : x_lengths[i]],
+                    y[group],
+                    y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    out[i, group * lanes : (group + 1) * lanes],
+                    cancel,
+                    cell,
+                    own,
+                )
+            if cells is not None:
+                sweep(
+                    x[i, : x_lengths[i]],
+                    y[group],
+                    y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    out[i, group * lanes : (group + 1) * lanes],
+                    cancel,
+                    cell,
+                    own,
+                    looks_back,
+                    borders,
+                    free_columns,
+                    free_rows,
+                )
 
 
 class Options(NamedTuple):
     """The last arguments of the kernels, in their order."""
 
     cell: Cell
-    # a type for each value of these two, see `dtw.Flags`
+    # a type for each value of these four, see `dtw.Flags`; one of the first two is None
+    edits: bool | None
+    cells: bool | None
     own: bool | None
     looks_back: bool | None
     borders: bool
@@ -385,4 +359,5 @@ def options(warping: Warping, dtype: type) -> Options:
     if dtype is np.float32:
         cell = cell.single()
     free = alignment == "subsequence", alignment == "supersequence"
-    return Options(cell, cell.own or None, cell.looks_back or None, cell.borders, *free)
+    ways = cell.edits or None, not cell.edits or None
+    return Options(cell, *ways, cell.own or None, cell.looks_back or None, cell.borders, *free)
