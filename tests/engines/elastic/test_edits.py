@@ -13,6 +13,8 @@ from skts.engines.numba.elastic import dtw, edits, uneven
 from skts.engines.numba.elastic.lanes import LANES
 
 KINDS = [("lcss", {"epsilon": 0.4}), ("edr", {"epsilon": 0.4}), ("edr", {})]
+COUNTING = ("_matching", "_replacements", "_omissions")
+COUNTING += ("_narrow_replacements", "_narrow_omissions")
 GO_ON = np.zeros(1, np.uint8)
 
 
@@ -24,7 +26,7 @@ def counted(left, right, warping, cancel=GO_ON):
     count = getattr(edits.count_edits, "py_func", edits.count_edits)
     out = np.full((len(left), packed.shape[3]), np.nan)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
-        for name in ("_matching", "_replacements", "_omissions"):
+        for name in COUNTING:
             kernel = getattr(edits, name)
             patch.setattr(edits, name, getattr(kernel, "py_func", kernel))
         for row, x in enumerate(left.values):
@@ -49,8 +51,10 @@ def test_counts_are_those_of_plain_loops(metric, options, channels, rng):
     for lengths, window in (
         ([1, 2, 7, 63, 64, 65], None),
         ([64, 65, 66], 0),
-        ([63, 67, 70], 3),
-        ([100, 129, 131], 30),
+        ([1, 2, 5], 4),
+        ([63, 67, 70], 7),
+        ([100, 129, 131], 31),
+        ([100, 129, 131], 32),
         ([64, 70], 63),
         ([128, 140], 65),
     ):

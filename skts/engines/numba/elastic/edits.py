@@ -4,7 +4,8 @@ Neighbouring cells differ by whole numbers that fit into a bit or two, so that a
 differences along 64 rows of a column, and a few operations on words lead from a column to the next
 (Myers for edits with replacements, Hyyrö for common subsequences). Which of 64 points match the
 point of a column is one comparison of vectors. Rows go in blocks of a word; a block hands the
-differences along its last row on to the block below.
+differences along its last row on to the block below. A band that fits into a word is one word, which
+moves down by one row from column to column.
 
 ::
 
@@ -82,10 +83,10 @@ def _matches_compiled(rows, c, first, point, limit):
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _matching(rows, base, columns, j, limit):
-    """Bits of the rows of a block that match column j in all channels."""
+    """Bits of WORD rows from `base` on that match column j in all channels."""
     found = np.int64(-1)
     for c in range(rows.shape[0]):
-        found &= _matches(rows, c, base, columns[c, j], limit)
+        found &= _matches(rows, c, base + WORD, columns[c, j], limit)
     return found
 
 
@@ -162,6 +163,47 @@ def _omissions(rows, base, n, columns, m, radius, limit, entering):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _narrow_replacements(rows, n, columns, m, radius, limit):
+    """As `_replacements`, of all rows, in a band that fits into a word.
+
+    Bit b stands for row j - radius + b of column j.
+    """
+    total, place = 0, n - m + radius
+    # all rows from this bit on enter the band with the next column
+    fresh = np.int64(-1) << (2 * radius)
+    more, less = np.int64(-1) << radius, np.int64(0)
+    for j in range(m):
+        equal = _matching(rows, j - radius, columns, j, limit)
+        if j < radius:
+            equal &= np.int64(-1) << (radius - j)
+        same = (((equal & more) + more) ^ more) | equal | less
+        up = less | ~(same | more)
+        down = more & same
+        if j >= m - n:
+            total += 1 - ((same >> place) & 1)
+        same >>= 1
+        more = down | ~(same | up) | fresh
+        less = up & same & ~fresh
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _narrow_omissions(rows, n, columns, m, radius, limit):
+    """As `_omissions`, of all rows, in a band that fits into a word."""
+    total, place = 0, n - m + radius
+    fresh, equal = np.int64(-1) << (2 * radius), np.int64(-1) << radius
+    for j in range(m):
+        match = _matching(rows, j - radius, columns, j, limit)
+        both = equal & match
+        found = equal + both
+        after = found | (equal & ~match)
+        if j >= m - n:
+            total += 1 - ((((found ^ equal ^ both) | ~after) >> place) & 1)
+        equal = (after >> 1) | fresh
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def count_edits(x, y, y_lengths, radius, out, cancel, cell, own):
     """Accumulated costs of one series and of those in all lanes, as `uneven.sweep`.
 
@@ -184,28 +226,38 @@ def count_edits(x, y, y_lengths, radius, out, cancel, cell, own):
     """
     n = x.shape[0]
     n_channels = x.shape[1] - 1 if own is not None else x.shape[1]
-    rows = np.zeros((n_channels, -(-n // WORD) * WORD), x.dtype)
+    # some points more on both sides, which are not looked at
+    rows = np.zeros((n_channels, n + 2 * WORD), x.dtype)
     for i in range(n):
         for c in range(n_channels):
-            rows[c, i] = x[i, c]
+            rows[c, i + WORD] = x[i, c]
     columns = np.empty((n_channels, y.shape[0]), y.dtype)
     entering = np.empty((2, y.shape[0]), np.int64)
     for lane in range(y.shape[2]):
+        if cancel[0]:
+            return
         m = y_lengths[lane]
         for j in range(m):
             for c in range(n_channels):
                 columns[c, j] = y[j, c, lane]
-        # above the first row each step costs 1, and nothing is common
-        entering[0] = 1
-        entering[1] = 0
+        reach = radius[lane]
         limit = cell.limit(x[0, x.shape[1] - 1], y[0, y.shape[1] - 1, lane])
         total = 0
-        for base in range(0, n if m > 0 else 0, WORD):
-            if cancel[0]:
-                return
-            given = rows, base, n, columns, m, radius[lane], limit, entering
+        if 2 * reach < WORD:
             if cell.replacement > 1:
-                total += 2 * _omissions(*given)
+                total = 2 * _narrow_omissions(rows, n, columns, m, reach, limit)
             else:
-                total += _replacements(*given)
+                total = _narrow_replacements(rows, n, columns, m, reach, limit)
+        else:
+            # above the first row each step costs 1, and nothing is common
+            entering[0] = 1
+            entering[1] = 0
+            for base in range(0, n if m > 0 else 0, WORD):
+                if cancel[0]:
+                    return
+                given = rows, base, n, columns, m, reach, limit, entering
+                if cell.replacement > 1:
+                    total += 2 * _omissions(*given)
+                else:
+                    total += _replacements(*given)
         out[lane] = abs(n - m) + total if m > 0 else np.inf
