@@ -4,7 +4,7 @@ Neighbouring cells differ by whole numbers that fit into a bit or two, so that a
 differences along 64 rows of a column, and a few operations on words lead from a column to the next
 (Myers for edits with replacements, Hyyrö for common subsequences). Which of 64 points match the
 point of a column is one comparison of vectors. Rows go in blocks of a word; a block hands the
-differences along its last row on to the block below. A band that fits into a word is one word, which
+differences along its last row on to the block below. A band that fits into a word is one word that
 moves down by one row from column to column.
 
 ::

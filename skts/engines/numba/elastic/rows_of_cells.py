@@ -32,7 +32,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from .cell_types import CellType, class_of
-from .terms import Term, term_of
+from .terms import Expression, expression_of
 
 __all__ = ["ROWS", "fill_rows", "has_rows"]
 
@@ -42,8 +42,8 @@ ROWS = 4
 VECTORS = 2
 
 #: Cells before one, and the sum or the least of them that `Cell.join` gets.
-_BEFORE = Term("before")
-_POINT, _POINT_BEFORE = Term("y"), Term("y_before")
+_BEFORE = Expression("before")
+_POINT, _POINT_BEFORE = Expression("y"), Expression("y_before")
 
 
 class Costs(NamedTuple):
@@ -51,14 +51,14 @@ class Costs(NamedTuple):
 
     Attributes
     ----------
-    steps : list of tuple of Term
+    steps : list of tuple of Expression
         Of uneven policies the costs of the three steps into the cell of each row.
-    values : list of Term
+    values : list of Expression
         Of others the value of the cell of each row, by the least of the cells before (`_BEFORE`).
     """
 
-    steps: list[tuple[Term, ...]]
-    values: list[Term]
+    steps: list[tuple[Expression, ...]]
+    values: list[Expression]
 
 
 @cache
@@ -68,17 +68,21 @@ def costs_of(kind: Any, names: tuple[str, ...], zero: tuple[str, ...] = ()) -> C
     try:
         for k in range(ROWS):
             # the point before the first row is number 0
-            x_before, x, offset = Term("x", (k,)), Term("x", (k + 1,)), Term("offset", (k,))
+            x_before, x, offset = (
+                Expression("x", (k,)),
+                Expression("x", (k + 1,)),
+                Expression("offset", (k,)),
+            )
             if not kind.uneven:
-                cost = term_of(kind, names, zero, "term", x, _POINT)
-                costs.values.append(term_of(kind, names, zero, "join", cost, _BEFORE))
+                cost = expression_of(kind, names, zero, "term", x, _POINT)
+                costs.values.append(expression_of(kind, names, zero, "join", cost, _BEFORE))
                 continue
             prices = (
-                term_of(kind, names, zero, "match", x, _POINT, x_before, _POINT_BEFORE),
-                term_of(kind, names, zero, "down", x, x_before, _POINT),
-                term_of(kind, names, zero, "right", _POINT, _POINT_BEFORE, x),
+                expression_of(kind, names, zero, "match", x, _POINT, x_before, _POINT_BEFORE),
+                expression_of(kind, names, zero, "down", x, x_before, _POINT),
+                expression_of(kind, names, zero, "right", _POINT, _POINT_BEFORE, x),
             )
-            costs.steps.append(term_of(kind, names, zero, "steps", *prices, offset))
+            costs.steps.append(expression_of(kind, names, zero, "steps", *prices, offset))
     except (TypeError, AttributeError, ValueError):
         return None
     return costs
@@ -95,7 +99,13 @@ def _names_of(cell: CellType) -> tuple[str, ...]:
 
 def _lacks_rows(cell: CellType) -> bool:
     kind: Any = class_of(cell)
-    return kind.own or costs_of(kind, _names_of(cell)) is None
+    numbers = types.float64, types.float32, types.int64
+    known = all(
+        member in numbers
+        or (isinstance(member, types.Array) and (member.ndim, member.layout) == (1, "C"))
+        for _, member in cell.members
+    )
+    return kind.own or not known or costs_of(kind, _names_of(cell)) is None
 
 
 @overload(has_rows)
@@ -132,8 +142,8 @@ class _Writer:
             for kind, name in ((number, f"f{bits}"), (self.vector, f"v{size}f{bits}"))
         }
         #: values that are known: those that do not change, and those of a column in all lanes
-        self.fixed: dict[Term, Any] = {}
-        self.shared: dict[Term, Any] = {}
+        self.fixed: dict[Expression, Any] = {}
+        self.shared: dict[Expression, Any] = {}
 
     def spread(self, builder: Any, value: Any) -> Any:
         """A number in all lanes."""
@@ -144,7 +154,12 @@ class _Writer:
         )
         return builder.shuffle_vector(one, one, self.zeros)
 
-    def write(self, term: Term, known: dict[Term, Any]) -> Any:
+    def converted(self, builder: Any, value: Any) -> Any:
+        """A number of the type of the points."""
+        whole = isinstance(value.type, ir.IntType)
+        return builder.sitofp(value, self.number) if whole else value
+
+    def write(self, term: Expression, known: dict[Expression, Any]) -> Any:
         """Return the value of an expression; `known` are those of a column in some lanes."""
         builder = self.inside
         if not term.symbols & {"y", "y_before", "before"}:
@@ -154,34 +169,39 @@ class _Writer:
         if term not in known:
             if term.kind == "number":
                 known[term] = ir.Constant(self.number, term.args[0])
+            elif term.kind == "whole":
+                known[term] = ir.IntType(64)(term.args[0])
             else:
                 args = [self.write(each, known) for each in term.args]
                 known[term] = self.operate(builder, term.kind, args)
         return known[term]
 
-    def lanes(self, term: Term, known: dict[Term, Any]) -> Any:
+    def lanes(self, term: Expression, known: dict[Expression, Any]) -> Any:
         """The same in all lanes."""
         value = self.write(term, known)
         if value.type == self.vector:
             return value
-        fixed, whole = "offset" not in term.symbols, Term("lanes", (term,))
+        fixed, whole = "offset" not in term.symbols, Expression("lanes", (term,))
         known = self.fixed if fixed else self.shared
         if whole not in known:
-            known[whole] = self.spread(self.outside if fixed else self.inside, value)
+            builder = self.outside if fixed else self.inside
+            known[whole] = self.spread(builder, self.converted(builder, value))
         return known[whole]
 
     def operate(self, builder: Any, kind: str, args: list[Any]) -> Any:
         """Write one operation."""
         if kind == "entry":
             return builder.load(builder.gep(args[0], [args[1]]))
-        whole = isinstance(args[-1].type, ir.IntType)
+        # the condition of a choice is neither
+        numbers = args[1:] if kind == "where" else args
+        whole = all(isinstance(each.type, ir.IntType) for each in numbers)
         if kind == "convert":
-            return builder.sitofp(args[0], self.number) if whole else args[0]
+            return self.converted(builder, args[0])
+        if not whole:
+            numbers = [self.converted(builder, each) for each in numbers]
         if any(isinstance(each.type, ir.VectorType) for each in args):
-            args = [
-                each if isinstance(each.type, ir.VectorType) else self.spread(builder, each)
-                for each in args
-            ]
+            numbers = [self.spread(builder, each) for each in numbers]
+        args = [*args[: len(args) - len(numbers)], *numbers]
         if kind == "magnitude":
             if not whole:
                 return builder.call(self.magnitudes[args[0].type], args)
@@ -199,16 +219,16 @@ class _Writer:
         return getattr(builder, ("" if whole else "f") + operations[kind])(*args)
 
 
-def _kept(terms: Iterable[Term]) -> list[Term]:
+def _kept(terms: Iterable[Expression]) -> list[Expression]:
     """The largest parts of expressions that look at the column before alone."""
-    found: dict[Term, None] = {}
+    found: dict[Expression, None] = {}
 
-    def look(term: Term) -> None:
+    def look(term: Expression) -> None:
         if "y_before" in term.symbols and not term.symbols & {"y", "offset"}:
             found[term] = None
             return
         for each in term.args:
-            if isinstance(each, Term):
+            if isinstance(each, Expression):
                 look(each)
 
     for term in terms:
@@ -241,9 +261,9 @@ def _emit_rows(
     inside = ir.IRBuilder(column)
     writer = _Writer(module, outside, inside, number, size)
     for k, value in enumerate(rest[: ROWS + 1]):
-        writer.fixed[Term("x", (k,))] = value
+        writer.fixed[Expression("x", (k,))] = value
     for (field, _), value in zip(members, rest[ROWS + 1 :], strict=True):
-        writer.fixed[Term("field", (field,))] = value
+        writer.fixed[Expression("field", (field,))] = value
     kept = _kept(each for steps in costs.steps for each in steps)
 
     def place(builder: Any, array: Any, line: Any, at: Any) -> Any:
@@ -262,7 +282,7 @@ def _emit_rows(
     for lane in at:
         known = {_POINT: load(builder, columns, index(0), lane)}
         lefts = [load(builder, left, index(k), lane) for k in range(ROWS)]
-        held = [writer.lanes(each.replaced("y_before", _POINT), known) for each in kept]
+        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
         starts.append([load(builder, corner, index(0), lane), *lefts, *held])
     builder.branch(column)
 
@@ -273,7 +293,7 @@ def _emit_rows(
     walls = []
     for k in range(ROWS):
         place_of = inside.sub(inside.add(offset, j), index(k))
-        writer.shared[Term("offset", (k,))] = place_of
+        writer.shared[Expression("offset", (k,))] = place_of
         if banded:
             far = inside.icmp_unsigned(
                 ">", inside.add(place_of, reach), inside.add(reach, reach)
@@ -305,7 +325,7 @@ def _emit_rows(
             diagonal, above = lefts[k], best
             found.append(best)
         inside.store(above, place(inside, row, following, lane), align=4)
-        held = [writer.lanes(each.replaced("y_before", _POINT), known) for each in kept]
+        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
         ends.append([up, *found, *held])
     j.add_incoming(index(0), group)
     j.add_incoming(following, column)

@@ -9,24 +9,25 @@ expression.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["Term", "term_of"]
+import numpy as np
+
+__all__ = ["Expression", "Term", "expression_of"]
 
 
 @dataclass(frozen=True)
-class Term:
-    """An expression: an operation with its arguments, or a symbol.
+class Expression:
+    """An operation with its arguments, or a symbol.
 
     Attributes
     ----------
     kind : str
         What is done, or the name of the symbol.
     args : tuple
-        Terms; of symbols, what tells them apart; of "number" its value.
+        Expressions; of symbols, what tells them apart; of "number" and "whole" the value.
     """
 
     kind: str
@@ -35,88 +36,114 @@ class Term:
     @cached_property
     def symbols(self) -> frozenset[str]:
         """Names of all symbols in it."""
-        inner = [each.symbols for each in self.args if isinstance(each, Term)]
+        inner = [each.symbols for each in self.args if isinstance(each, Expression)]
         return frozenset().union(*inner) if inner else frozenset([self.kind])
 
-    def parts(self) -> Iterator[Term]:
-        """Yield the expression and all that it is made of, from the outside to the inside."""
-        yield self
-        for each in self.args:
-            if isinstance(each, Term):
-                yield from each.parts()
-
-    def replaced(self, kind: str, other: Term) -> Term:
-        """Return the same expression with another term in place of a symbol."""
-        if self.kind == kind:
+    def replaced(self, symbol: Expression, other: Expression) -> Expression:
+        """Return the same expression with another one in place of a symbol."""
+        if self == symbol:
             return other
-        args = [
-            each.replaced(kind, other) if isinstance(each, Term) else each for each in self.args
-        ]
-        return Term(self.kind, tuple(args))
+        args = (
+            each.replaced(symbol, other) if isinstance(each, Expression) else each
+            for each in self.args
+        )
+        return Expression(self.kind, tuple(args))
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is the number 0."""
+        return self.kind in ("number", "whole") and self.args[0] == 0
+
+
+class Term:
+    """An expression that a method of a policy gets in place of a number.
+
+    It is neither true nor false, nor equal to anything, so that no method asks for that in vain.
+
+    Parameters
+    ----------
+    expression : Expression
+        What it stands for.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
 
     def __add__(self, other: Any) -> Term:
         # costs are not negative, so that to add 0 leaves their bits
-        if self.is_zero or _term(other).is_zero:
-            return _term(other) if self.is_zero else self
-        return Term("add", (self, _term(other)))
-
-    def __sub__(self, other: Any) -> Term:
-        return Term("subtract", (self, _term(other)))
-
-    def __mul__(self, other: Any) -> Term:
-        if self.is_zero or _term(other).is_zero:
-            return Term("number", (0.0,))
-        return Term("multiply", (self, _term(other)))
+        if _expression(other).is_zero:
+            return self
+        return _term(other) if self.expression.is_zero else _made("add", self, other)
 
     def __radd__(self, other: Any) -> Term:
         return _term(other) + self
 
+    def __sub__(self, other: Any) -> Term:
+        return _made("subtract", self, other)
+
     def __rsub__(self, other: Any) -> Term:
-        return _term(other) - self
+        return _made("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Term:
+        zero = self.expression.is_zero or _expression(other).is_zero
+        return _term(0.0) if zero else _made("multiply", self, other)
 
     def __rmul__(self, other: Any) -> Term:
         return _term(other) * self
 
     def __neg__(self) -> Term:
-        return Term("negative", (self,))
+        return _made("negative", self)
 
     def __abs__(self) -> Term:
-        return Term("magnitude", (self,))
+        return _made("magnitude", self)
 
     def __lt__(self, other: Any) -> Term:
-        return Term("less", (self, _term(other)))
+        return _made("less", self, other)
 
     def __gt__(self, other: Any) -> Term:
-        return Term("less", (_term(other), self))
+        return _made("less", other, self)
 
     def __getitem__(self, place: Any) -> Term:
-        return Term("entry", (self, _term(place)))
+        return _made("entry", self, place)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TypeError("a term is neither true nor false")
 
-    @property
-    def is_zero(self) -> bool:
-        """Whether it is the number 0."""
-        return self.kind == "number" and self.args[0] == 0.0
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("a term is equal to nothing")
+
+    __ne__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
 
     @staticmethod
     def least(a: Any, b: Any) -> Term:
         """The lesser of two."""
-        return Term("least", (_term(a), _term(b)))
+        return _made("least", a, b)
 
     def where(self, a: Any, b: Any) -> Term:
         """One of two, as it says."""
-        return Term("where", (self, _term(a), _term(b)))
+        return _made("where", self, a, b)
 
     @staticmethod
     def as_number(value: Any) -> Term:
         """A whole number as a number of the type of the points."""
-        return Term("convert", (value,)) if isinstance(value, Term) else _term(value)
+        return _made("convert", value) if isinstance(value, Term) else _term(float(value))
+
+
+def _expression(value: Any) -> Expression:
+    if isinstance(value, Term):
+        return value.expression
+    if isinstance(value, (int, np.integer)):
+        return Expression("whole", (int(value),))
+    return Expression("number", (float(value),))
 
 
 def _term(value: Any) -> Term:
-    return value if isinstance(value, Term) else Term("number", (float(value),))
+    return value if isinstance(value, Term) else Term(_expression(value))
+
+
+def _made(kind: str, *args: Any) -> Term:
+    return Term(Expression(kind, tuple(map(_expression, args))))
 
 
 class _Policy:
@@ -127,14 +154,16 @@ class _Policy:
 
     def __getattr__(self, name: str) -> Any:
         if name in self._zero:
-            return Term("number", (0.0,))
-        return Term("field", (name,)) if name in self._names else getattr(self._kind, name)
+            return _term(0.0)
+        if name in self._names:
+            return Term(Expression("field", (name,)))
+        return getattr(self._kind, name)
 
 
-def term_of(
-    kind: type, names: tuple[str, ...], zero: tuple[str, ...], method: str, *args: Any
+def expression_of(
+    kind: type, names: tuple[str, ...], zero: tuple[str, ...], method: str, *args: Expression
 ) -> Any:
-    """Return what a method of a policy makes of terms.
+    """Return what a method of a policy makes of its arguments.
 
     Parameters
     ----------
@@ -144,18 +173,18 @@ def term_of(
         Its fields, and those that are to be 0.
     method : str
         Name of the method.
-    *args : Term
+    *args : Expression
         Its arguments.
 
     Returns
     -------
-    Term or tuple of Term
-        The expression, or expressions.
+    Expression or tuple of Expression
+        The result, or results.
 
     Raises
     ------
     TypeError, AttributeError, ValueError
         If the method has no expression.
     """
-    found = getattr(kind, method)(_Policy(kind, names, zero), *args)
-    return tuple(map(_term, found)) if isinstance(found, tuple) else _term(found)
+    found = getattr(kind, method)(_Policy(kind, names, zero), *map(Term, args))
+    return tuple(map(_expression, found)) if isinstance(found, tuple) else _expression(found)
