@@ -26,10 +26,12 @@ from skts.engines import (
     run,
 )
 from skts.engines.families.elastic.warping import settled
-from skts.engines.numba.elastic import dtw, lanes, uneven
+from skts.engines.numba.elastic import dtw, edits, lanes, uneven
 
 COMPILED = ("twe",)
 WINDOWS = [None, 0, 2, 0.3]
+COUNTING = ("_matching", "_replacements", "_omissions")
+COUNTING += ("_narrow_replacements", "_narrow_omissions")
 GO_ON = np.zeros(1, np.uint8)
 
 
@@ -154,13 +156,15 @@ def interpreted(work, dtype, monkeypatch):
                        for n in rows.lengths])[:, None]  # fmt: skip
     out = np.empty((len(rows), packed.shape[3]), dtype)
     plain = ["sweep", "_border_rows", "_border_columns", "_row_of_cells", "_cell"]
-    plain += ["_two_rows", "_two_rows_looking_back", "_two_rows_with_numbers"]
-    for name in plain:
-        if hasattr(getattr(uneven, name), "py_func"):
-            monkeypatch.setattr(uneven, name, getattr(uneven, name).py_func)
+    plain += ["_two_rows", "_two_rows_looking_back", "_two_rows_with_numbers", "count_edits"]
+    for module, names in ((uneven, plain), (edits, COUNTING)):
+        for name in names:
+            kernel = getattr(module, name)
+            monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
     block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
     given = uneven.options(warping, dtype)
-    block(x, rows.lengths, packed, lengths, radius, out, GO_ON, *given)
+    with np.errstate(over="ignore"):  # words of bits
+        block(x, rows.lengths, packed, lengths, radius, out, GO_ON, *given)
     return settled(warping, out[:, : len(cols)], rows, cols)
 
 
@@ -180,7 +184,17 @@ def test_each_row_and_group_has_its_lengths_and_bands(monkeypatch):
             np.zeros((2, 6)),
         )
         seen.clear()
-        block(x, np.array([1, 3]), y, np.arange(6).reshape(3, 2), radius, out, *7 * [None])
+        block(
+            x,
+            np.array([1, 3]),
+            y,
+            np.arange(6).reshape(3, 2),
+            radius,
+            out,
+            *3 * [None],
+            True,
+            *5 * [None],
+        )
         expected = [
             (
                 x[i, : (1, 3)[i]].tolist(),

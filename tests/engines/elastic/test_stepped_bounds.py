@@ -44,7 +44,8 @@ def bounds_of(left, right, warping):
             kernel = getattr(stepped_bounds, name)
             patch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
         envelope_of = getattr(envelope, "py_func", envelope)
-        cell, own, _, borders = uneven.options(warping, np.float64)[:4]
+        given = uneven.options(warping, np.float64)
+        cell, own, borders = given.cell, given.own, given.borders
         values, n, m = right.values, left.n_timepoints, right.n_timepoints
         found = np.empty((len(left), len(right)))
         reach = warping.largest_radius(left.lengths, right.lengths)
@@ -125,18 +126,38 @@ def test_searches_by_bounds_find_the_same(metric, options, rng):
             assert_array_equal(near.distances, np.take_along_axis(D, order, axis=1))
 
 
+def interpret(monkeypatch):
+    """Have kernels run as plain Python."""
+    bounding = ("bounds", "_rows", "_columns", "_nearest", "envelope")
+    walking = ("block_kernel", "sweep", "_border_rows", "_border_columns", "_row_of_cells")
+    walking += ("_two_rows", "_two_rows_looking_back", "_two_rows_with_numbers", "_cell")
+    for module, names in ((stepped_bounds, bounding), (uneven, walking)):
+        for name in names:
+            kernel = getattr(module, name)
+            monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_first_point_may_be_left_out_where_paths_may_begin_so(monkeypatch, turned):
+    """The nearest series lacks a point that costs nothing; matched, it would cost most."""
+    interpret(monkeypatch)
+    whole, short = np.r_[0.0, np.full(7, 5.0)], np.full(7, 5.0)
+    query, nearest = (short, whole) if turned else (whole, short)
+    others = [query + np.where(query > 0, 1e-3 * k, 0.0) for k in range(1, 150)]
+    left, right, warping = sides_of("erp", [query[None]], [y[None] for y in (*others, nearest)],
+                                    window=1)  # fmt: skip
+    work = DTWNeighbors(left, right, 1, None, "float64", warping)
+    found = find_engine("numba")._stepped_search(work, Tile(0, 1, 0, 150), np.zeros(1, np.uint8))
+    assert found.cols.tolist() == [149] and found.estimates.tolist() == [0.0]
+
+
 @pytest.mark.parametrize(
     ("precision", "metric", "options"),
     [("auto", "erp", {"gap": 0.5}), ("float64", "erp", {"gap": 0.5}), ("float64", "msm", {})],
 )
 def test_a_search_by_bounds_as_plain_python(rng, monkeypatch, precision, metric, options):
     """Its estimates are the distances, and the nearest are among them; not all are computed."""
-    for name in ("bounds", "_rows", "_columns", "_nearest", "envelope"):
-        kernel = getattr(stepped_bounds, name)
-        monkeypatch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
-    for name in ("sweep", "_border_rows", "_border_columns", "_row_of_cells", "_two_rows", "_cell"):
-        kernel = getattr(uneven, name)
-        monkeypatch.setattr(uneven, name, getattr(kernel, "py_func", kernel))
+    interpret(monkeypatch)
     X, Y = (drawn(rng, "any", count, 1, [7, 8]) for count in (2, 150))
     # most of them are far
     Y[20:] = [y + 100.0 for y in Y[20:]]

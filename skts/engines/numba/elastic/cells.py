@@ -37,12 +37,15 @@ from numba.extending import overload
 from ...families.elastic import distances
 from ...families.elastic.warping import Warping
 from .cell_types import compiles
+from .terms import Term
 
 __all__ = ["Cell", "DogKeeperCell", "cell_of", "least", "like", "where", "whole"]
 
 
 def least(a: Any, b: Any) -> Any:
     """The lesser of two numbers, or of each two of arrays."""
+    if isinstance(a, Term) or isinstance(b, Term):
+        return Term.least(a, b)
     return np.minimum(a, b)
 
 
@@ -53,6 +56,8 @@ def _least(a, b):
 
 def where(condition: Any, a: Any, b: Any) -> Any:
     """One number where a condition holds, else the other."""
+    if isinstance(condition, Term):
+        return condition.where(a, b)
     return np.where(condition, a, b)
 
 
@@ -63,6 +68,8 @@ def _where(condition, a, b):
 
 def like(number: Any, other: Any) -> Any:
     """A number in the type of another one."""
+    if isinstance(number, Term) or isinstance(other, Term):
+        return Term.as_number(number)
     return np.asarray(other).dtype.type(number)
 
 
@@ -106,6 +113,11 @@ class Cell:
     monotone : bool
         Whether prices never fall as two points move apart, or a cell away from the diagonal, and
         those beside the diagonal depend on the points of one series alone: see `stepped_bounds`.
+    edits : bool
+        Whether it counts edits: a match costs 0 where two points differ in no channel by more than
+        `limit`, else 1 or 2, its field `replacement`; points that are left out cost 1 (`edits`).
+    optional : str or None
+        A field that is often 0, and not needed then: fast loops are compiled with and without it.
     """
 
     uneven: ClassVar[bool] = False
@@ -114,6 +126,8 @@ class Cell:
     looks_back: ClassVar[bool] = True
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
+    edits: ClassVar[bool] = False
+    optional: ClassVar[str | None] = None
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
@@ -145,6 +159,10 @@ class Cell:
         """Value of a cell: the cost of a step, and the value of the cell where it begins."""
         return cost + before
 
+    def limit(self, x_own: float, y_own: float) -> float:
+        """Largest difference of points that match, by numbers of their series if it has `own`."""
+        return np.nan  # no policies but those that count edits have one
+
     def single(self) -> Self:
         """The same policy with numbers in float32, for points in float32."""
         with np.errstate(over="ignore"):
@@ -169,7 +187,7 @@ class DogKeeperCell(Cell):
     """The largest cost of a path counts; subclasses have its terms."""
 
     def join(self, cost: float, before: float) -> float:
-        return cost if cost > before else before
+        return where(cost > before, cost, before)
 
 
 class SquaredDTW(_Squared):
@@ -257,9 +275,13 @@ class EditCell(_Uneven):
     """Edits: points that differ by more than `epsilon` cost `replacement`, points left out 1."""
 
     borders: ClassVar[bool] = True
+    edits: ClassVar[bool] = True
     epsilon: float
     replacement: float
     one: float = 1.0
+
+    def limit(self, x_own: float, y_own: float) -> float:
+        return self.epsilon
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return where(abs(x - y) > self.epsilon, self.replacement, like(0, self.one))
@@ -273,6 +295,9 @@ class OwnEditCell(EditCell):
     """The same, with the larger `epsilon` of the two series."""
 
     own: ClassVar[bool] = True
+
+    def limit(self, x_own: float, y_own: float) -> float:
+        return x_own if x_own > y_own else y_own
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         # two conditions at once would keep LLVM from vectorizing
@@ -303,6 +328,7 @@ class DeletionCell(_Uneven):
     """
 
     looks_back: ClassVar[bool] = True
+    optional: ClassVar[str | None] = "stiffness"
     deletion: float
     stiffness: float
 

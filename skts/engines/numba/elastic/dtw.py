@@ -23,6 +23,7 @@ from ...families.elastic.warping import Warping
 from . import uneven
 from .cells import Cell, cell_of
 from .lanes import LANES, lanes_of
+from .rows_of_cells import ROWS, fill_rows, has_rows
 
 __all__ = [
     "LANES",
@@ -133,7 +134,7 @@ def _open_strip(y, start, w, columns, row, edge, first, border):
     lanes = lanes_of(y)
     for j in range(w):
         for lane in range(lanes):
-            columns[j, lane] = y[start + j, 0, lane]
+            columns[j + 1, lane] = y[start + j, 0, lane]
     row[:] = border
     for lane in range(lanes):
         row[0, lane] = edge[first, lane]
@@ -185,12 +186,13 @@ def sweep(
     n, n_channels = x.shape[0], y.shape[1]
     m, reach, least_reach = _extremes(y_lengths, radius)
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
-    columns = np.empty((_WIDTH, lanes), y.dtype)
+    # the first is of no column: `fill_rows` takes the one before those that it fills, too
+    columns = np.empty((_WIDTH + 1, lanes), y.dtype)
     width = NARROW if limits.shape[0] > 1 else _WIDTH
     # of one strip nothing is kept: all its rows share one border
     strips = m > width
     edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
-    left = np.empty((2, lanes), y.dtype)
+    left = np.empty((ROWS, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
     above = np.empty(lanes, y.dtype)
     cost = np.empty((2, lanes), y.dtype)
@@ -198,6 +200,7 @@ def sweep(
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
+    four = multivariate is None and not free_rows and least_reach >= ROWS and has_rows(cell)
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
@@ -211,23 +214,37 @@ def sweep(
         i = first
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
-            height = 2 if i + 1 < stop else 1
+            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of two rows lie in the bands of all lanes
-            inner_first = max(j_first, i + 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
-            border, next_border = (i + 1, i + height) if strips else (1, 1)
+            # columns in which all cells of these rows lie in the bands of all lanes
+            inner_first = max(j_first, i + height - 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0
+            next_border = i + height if strips else 1
+            for k in range(height):
+                border = i + 1 + k if strips else 1
+                for lane in range(lanes):
+                    left[k, lane] = edge[border, lane] if j_first == 0 else inf
             for lane in range(lanes):
                 diagonal[lane] = row[j_first, lane]
-                left[0, lane] = edge[border, lane] if j_first == 0 else inf
-                left[1, lane] = edge[next_border, lane] if j_first == 0 else inf
                 row[0, lane] = edge[next_border, lane]
             point, next_point = x[i, 0], x[i + height - 1, 0]
-            for j in range(j_first, j_stop):
+            j_next = j_first
+            while j_next < j_stop:
+                j = j_next
+                j_next += 1
+                inner = inner_first <= j < inner_stop
+                if height == ROWS and (inner or reach == least_reach):
+                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
+                    j_next = min(j_next, j_stop)
+                    fill_rows(
+                        cell, x, i, columns, j, j_next - j, start + j - i, -1 if inner else reach,
+                        row, diagonal, left,
+                    )  # fmt: skip
+                    continue
                 if multivariate is not None:
                     for lane in range(lanes):
-                        other = columns[j, lane]
+                        other = columns[j + 1, lane]
                         cost[0, lane] = cell.term(point, other)
                         cost[1, lane] = cell.term(next_point, other)
                     for c in range(1, n_channels):
@@ -247,7 +264,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[0, lane]
                         else:
-                            here = cell.term(point, columns[j, lane])
+                            here = cell.term(point, columns[j + 1, lane])
                         value = cell.join(here, best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
@@ -256,7 +273,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[1, lane]
                         else:
-                            here = cell.term(next_point, columns[j, lane])
+                            here = cell.term(next_point, columns[j + 1, lane])
                         value = cell.join(here, best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
@@ -270,7 +287,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[k, lane]
                         else:
-                            here = cell.term(x[i + k, 0], columns[j, lane])
+                            here = cell.term(x[i + k, 0], columns[j + 1, lane])
                         value = cell.join(here, best)
                         diagonal[lane] = left[k, lane]
                         left[k, lane] = value

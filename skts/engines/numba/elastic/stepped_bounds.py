@@ -188,7 +188,7 @@ class _Query:
         x_low, x_high = np.empty(shape, values.dtype), np.empty(shape, values.dtype)
         envelope(self.points.T, int(self.radius.max()), x_low.T, x_high.T)
         out = np.empty(len(values), values.dtype)
-        cell, own, borders = self.options[:3]
+        cell, own, borders = self.options.cell, self.options.own, self.options.borders
         bounds(cell, self.points, x_low, x_high, values, self.lengths, low, high, own, borders, out)
         out *= values.dtype.type(deflation(self.reduction, values.dtype.type))
         return self.settled(out, slice(None))
@@ -198,13 +198,15 @@ class _Query:
         values, lanes = self.candidates.values, LANES[self.points.dtype.type]
         packed = np.zeros((*values.shape[:0:-1], lanes), values.dtype)
         packed[:, :, : members.size] = values[members].transpose(2, 1, 0)
-        lengths, radius = np.zeros(lanes, np.int64), np.full(lanes, self.radius[members[0]])
-        lengths[: members.size] = self.lengths[members]
-        radius[: members.size] = self.radius[members]
-        out = np.empty(lanes, values.dtype)
-        x = np.ascontiguousarray(self.points.T)
-        uneven.sweep(x, packed, lengths, radius, out, cancel, *self.options)
-        return self.settled(out[: members.size], members)
+        lengths = np.zeros((1, lanes), np.int64)
+        radius = np.full((1, 1, lanes), self.radius[members[0]])
+        lengths[0, : members.size] = self.lengths[members]
+        radius[0, 0, : members.size] = self.radius[members]
+        out = np.empty((1, lanes), values.dtype)
+        x, n = np.ascontiguousarray(self.points.T)[np.newaxis], np.array([self.length])
+        groups = packed[np.newaxis], lengths
+        uneven.block_kernel(x, n, *groups, radius, out, cancel, *self.options)
+        return self.settled(out[0, : members.size], members)
 
 
 def deflation(reduction: DTWReduction, dtype: type) -> float:

@@ -10,18 +10,17 @@ Numba compiles each kernel once for each policy. Sums run in the order of `certi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
 from ...families.elastic.warping import Warping
 from ...host.arrays import put
-from .cell_types import class_of
-from .cells import Cell, DeletionCell, cell_of
-from .deletions import ROWS, fill_rows
+from .cells import Cell, cell_of
+from .edits import count_edits
 from .lanes import lanes_of
+from .rows_of_cells import ROWS, fill_rows, has_rows
 
 __all__ = ["block_kernel", "options"]
 
@@ -186,28 +185,6 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
             out[lane] = row[j + 1, lane]
 
 
-def _fill_rows(
-    cell: Any, x: Any, i: int, columns: Any, width: int, offset: int, row: Any, edge: Any
-) -> bool:
-    """Fill ROWS rows of a strip by a loop for the policy alone; says whether there is one."""
-    raise NotImplementedError
-
-
-@overload(_fill_rows)
-def _choose_rows(cell, x, i, columns, width, offset, row, edge):
-    if class_of(cell) is not DeletionCell:
-        return lambda cell, x, i, columns, width, offset, row, edge: False
-
-    def fill(cell, x, i, columns, width, offset, row, edge):
-        before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
-        fill_rows(
-            x, i, before, columns, width, offset, row, edge, cell.deletion, cell.stiffness
-        )  # fmt: skip
-        return True
-
-    return fill
-
-
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(
     x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
@@ -225,7 +202,7 @@ def sweep(
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH + 2, lanes), y.dtype)
     edge = np.empty((n + 1, lanes), y.dtype)
-    left = np.empty((2, lanes), y.dtype)
+    left = np.empty((ROWS, lanes), y.dtype)
     diagonal, above = np.empty(lanes, y.dtype), np.empty(lanes, y.dtype)
     sums = np.empty((3, lanes), y.dtype)
     column_ends = np.zeros(m, np.uint8)
@@ -240,6 +217,7 @@ def sweep(
     if borders and not free_rows:
         _border_rows(cell, x, n_channels, edge, radius)
     columns[_WIDTH] = zero
+    four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
@@ -256,27 +234,12 @@ def sweep(
             put(row[w], edge[0])
         i = first
         while i < stop:
-            # in two corners of these rows lie the cells that are farthest from the diagonal
-            if (
-                looks_back is not None
-                and x.shape[1] == 1
-                and not free_rows
-                and i + ROWS <= stop
-                and max(i + ROWS - 1 - start, start + w - 1 - i) <= least_reach
-            ):
-                put(edge[i + ROWS], above)
-                if _fill_rows(cell, x, i, columns, w, start - i, row, edge):
-                    put(above, row[0])
-                    i += ROWS
-                    if i == n:
-                        _end_row(y_lengths, start, w, free_columns, row, out)
-                    continue
-            height = 2 if i + 1 < stop else 1
+            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of two rows lie in the bands of all lanes
-            inner_first = max(j_first, i + 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            # columns in which all cells of these rows lie in the bands of all lanes
+            inner_first = max(j_first, i + height - 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0
             if n_channels > 1:
                 inner_stop = 0
             put(row[j_first], diagonal)
@@ -284,8 +247,19 @@ def sweep(
             for k in range(height if j_first == 0 else 0):
                 put(edge[i + k + 1], left[k])
             put(edge[i + height], row[0])
-            for j in range(j_first, j_stop):
+            j_next = j_first
+            while j_next < j_stop:
+                j = j_next
+                j_next += 1
                 inner = inner_first <= j < inner_stop
+                if height == ROWS and (inner or reach == least_reach):
+                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
+                    j_next = min(j_next, j_stop)
+                    fill_rows(
+                        cell, x, i, columns, j, j_next - j, start + j - i, -1 if inner else reach,
+                        row, diagonal, left,
+                    )  # fmt: skip
+                    continue
                 if free_rows:
                     inner = inner and not column_ends[start + j]
                 if inner:
@@ -331,33 +305,47 @@ def sweep(
 @njit(nogil=True, cache=True, error_model="numpy")
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, out, cancel,
-    cell, own, looks_back, borders, free_columns, free_rows,
+    cell, edits, cells, own, looks_back, borders, free_columns, free_rows,
 ):  # fmt: skip
     """Accumulated costs of every row series against every lane, see `dtw.block`."""
     lanes = y.shape[3]
     for group in range(y.shape[0]):
         for i in range(x.shape[0]):
-            sweep(
-                x[i, : x_lengths[i]],
-                y[group],
-                y_lengths[group],
-                radius[min(i, radius.shape[0] - 1), group],
-                out[i, group * lanes : (group + 1) * lanes],
-                cancel,
-                cell,
-                own,
-                looks_back,
-                borders,
-                free_columns,
-                free_rows,
-            )
+            if edits is not None:
+                count_edits(
+                    x[i, : x_lengths[i]],
+                    y[group],
+                    y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    out[i, group * lanes : (group + 1) * lanes],
+                    cancel,
+                    cell,
+                    own,
+                )
+            if cells is not None:
+                sweep(
+                    x[i, : x_lengths[i]],
+                    y[group],
+                    y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    out[i, group * lanes : (group + 1) * lanes],
+                    cancel,
+                    cell,
+                    own,
+                    looks_back,
+                    borders,
+                    free_columns,
+                    free_rows,
+                )
 
 
 class Options(NamedTuple):
     """The last arguments of the kernels, in their order."""
 
     cell: Cell
-    # a type for each value of these two, see `dtw.Flags`
+    # a type for each value of these four, see `dtw.Flags`; one of the first two is None
+    edits: bool | None
+    cells: bool | None
     own: bool | None
     looks_back: bool | None
     borders: bool
@@ -371,4 +359,5 @@ def options(warping: Warping, dtype: type) -> Options:
     if dtype is np.float32:
         cell = cell.single()
     free = alignment == "subsequence", alignment == "supersequence"
-    return Options(cell, cell.own or None, cell.looks_back or None, cell.borders, *free)
+    ways = cell.edits or None, not cell.edits or None
+    return Options(cell, *ways, cell.own or None, cell.looks_back or None, cell.borders, *free)
