@@ -214,6 +214,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "search/lanes.py": [
         (
+            "_settle",
+            "inverse[i] = 1.0 / deviation if known else -1.0",
+            ("1.0 -> 2.0 #1",),
+            "any number below 0 says that it is not known",
+        ),
+        (
             "warp",
             "inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0",
             ("+ -> -",),
