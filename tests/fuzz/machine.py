@@ -318,7 +318,8 @@ def examine(
         computed[case.name, against] += 1
     setting = {k: v for k, v in case.setting.items() if engine == "cupy" or k not in ON_A_GPU}
     for step in range(_second_runs(case, setting)):
-        setting |= {k: v + step for k, v in setting.items() if k == "instances"}
+        if step:
+            setting = {"instances": case.setting["instances"] + step}
         more = {name: setting[name] for name in ("n_jobs", "verbose") if name in setting}
         with applied(setting, engine):
             try:

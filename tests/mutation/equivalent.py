@@ -214,6 +214,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "search/lanes.py": [
         (
+            "_settle",
+            "inverse[i] = 1.0 / deviation if known else -1.0",
+            ("1.0 -> 2.0 #1",),
+            "any number below 0 says that it is not known",
+        ),
+        (
             "warp",
             "inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0",
             ("+ -> -",),
@@ -458,6 +464,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
+    ],
+    _N + "profile/channels.py": [
+        (
+            "doubt",
+            "return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2",
+            ("8 -> 9",),
+            LOOSER,
+        ),
     ],
     _N + "profile/channel_candidates.py": [
         (
@@ -1152,6 +1166,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "_height",
             "if most <= 1e3 * least:",
             ("1e3 -> 2000.0",),
+            "bands of any height have bounds that hold: they are only the tighter the lower",
+        ),
+        (
+            "_height",
+            "most = max(most, steps.reach[level, i])",
+            ("level -> level - 1",),
             "bands of any height have bounds that hold: they are only the tighter the lower",
         ),
         (

@@ -88,6 +88,16 @@ def test_distances_are_those_of_the_oracle(fast_engine, kind):
         assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
 
 
+@pytest.mark.parametrize("power", [-600, 600])
+def test_distances_of_points_of_any_size(fast_engine, power):
+    """Windows of few points are compared as they are: their squares are beyond all numbers."""
+    groups = draw("points", 1)
+    scaled = Series(np.ldexp(groups.series.values, power), groups.series.lengths)
+    again = replace(groups, source=scaled, series=scaled)
+    found, plain = (run(GroupMatches(one), engine=fast_engine) for one in (again, groups))
+    assert_array_equal(np.unique(found[plain > 0] / plain[plain > 0]), [np.ldexp(1.0, power)])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ways", [(), ("and", "or"), ("or",)])
 def test_splits_are_those_of_the_oracle(fast_engine, kind, ways):
