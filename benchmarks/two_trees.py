@@ -122,7 +122,7 @@ def digest(found):
     return hashlib.sha1(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
 
 
-def measure(engine, seconds, only):
+def measure(engine, seconds, only, clock):
     """Time works in this process and print a line of JSON for each, by kernels alone."""
     # versions without this module have no NumPy in place of kernels
     with contextlib.suppress(ImportError):
@@ -137,9 +137,9 @@ def measure(engine, seconds, only):
         answer = digest(work())
         taken = []
         while len(taken) < 3 or (sum(taken) < seconds and len(taken) < 30):
-            begin = time.perf_counter()
+            begin = clock()
             work()
-            taken.append(time.perf_counter() - begin)
+            taken.append(clock() - begin)
         print(json.dumps({"work": name, "seconds": min(taken), "answer": answer}), flush=True)
 
 
@@ -154,6 +154,10 @@ def parse():
     parser.add_argument("--output", type=Path, help="a JSON file, written after each work")
     parser.add_argument("--device", help="its name in the record; the processor's if not given")
     parser.add_argument(
+        "--processor-time", action="store_true",
+        help="of all threads, in place of the time of a clock: where others use the machine, too",
+    )  # fmt: skip
+    parser.add_argument(
         "--commits", nargs=2, metavar=("BEFORE", "NOW"),
         help="names of the versions in the record, where their folders are not of git",
     )  # fmt: skip
@@ -164,7 +168,8 @@ def parse():
 def main():
     options = parse()
     if options.measure:
-        return measure(options.engine, options.seconds, options.only)
+        clock = time.process_time if options.processor_time else time.perf_counter
+        return measure(options.engine, options.seconds, options.only, clock)
     # a run that `timeout` ends stops its process, too, and prints what it measured
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     found, only, content = {}, options.only, head(options)
@@ -192,6 +197,7 @@ def one_turn(options, which, only):
     tree = options.before.resolve() if which == "before" else HERE
     command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
     command += ["--engine", options.engine, "--seconds", str(options.seconds)]
+    command += ["--processor-time"] if options.processor_time else []
     command += ["--only", *only] if only else []
     with subprocess.Popen(
         command, env=os.environ | {"PYTHONPATH": str(tree)}, stdout=subprocess.PIPE,
@@ -224,8 +230,10 @@ def head(options):
     packages = ["numpy", "numba", "scikit-learn"]
     packages += ["cupy-cuda12x", "cupy-cuda13x"] if options.engine == "cupy" else []
     before, now = options.commits or (revision(options.before), None)
+    name = f"two versions in turn, engine {options.engine}"
+    name += ", processor time" if options.processor_time else ""
     return record(
-        f"two versions in turn, engine {options.engine}" + (f": before {before}" if before else ""),
+        name + (f": before {before}" if before else ""),
         device=options.device or cpu(),
         versions=versions(*packages),
         rows=[],
