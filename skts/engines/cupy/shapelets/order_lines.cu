@@ -15,7 +15,8 @@
 //
 // A first look at the line, in single precision, bounds what it gains; few lines need a second. Where the order of two
 // neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain beyond follows
-// from how many series could change sides.
+// from how many series could change sides. It is one function: its steps are functions of `scan.cuh`, and share what a warp
+// knows of its line.
 template <int E>
 __global__ void __launch_bounds__(WARPS * 32, E <= 2 ? 5 : E <= 8 ? 4 : E <= 16 ? 3 : 2) scan(
     const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
