@@ -25,8 +25,8 @@ from .precision import leaves_little_to_measure
 __all__ = ["profile_of_length"]
 
 
-class Lines(Protocol):
-    """What an engine keeps of lines on devices: see `JoinTiles`."""
+class PreparesLines(Protocol):
+    """An engine that keeps lines on devices: `JoinTiles`."""
 
     prepared: PreparedStore
 
@@ -41,12 +41,12 @@ class Lines(Protocol):
     ) -> Steps: ...
 
 
-def profile_of_length(tiles: Lines, join: Join) -> JoinPart | None:
+def profile_of_length(tiles: PreparesLines, join: Join) -> JoinPart | None:
     """Return whole answers at several lengths, or None where this one is searched alone.
 
     Parameters
     ----------
-    tiles : Lines
+    tiles : PreparesLines
         The engine.
     join : Join
         The work at this length, one that `joins_lengths`.
@@ -75,7 +75,7 @@ def profile_of_length(tiles: Lines, join: Join) -> JoinPart | None:
 
 
 def _search(
-    tiles: Lines, join: Join, group: list[tuple[int, int]], sizes: GroupSizes
+    tiles: PreparesLines, join: Join, group: list[tuple[int, int]], sizes: GroupSizes
 ) -> list[LengthProfile] | None:
     """Search a group of lengths, each with its exclusion, by one walk at the first of them."""
     pool, points, device = join.a, join.a.points, cp.cuda.Device().id
