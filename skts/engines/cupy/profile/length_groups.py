@@ -50,7 +50,9 @@ class GroupSizes:
             stop = min(first + size, lengths.size)
             shortest = int(lengths[first])
             more = int(lengths[stop - 1]) - shortest
-            if more <= self.factor(shortest) * min(POINTS, SHARE * shortest):
+            # see "correlations of several lengths" in docs/developer/numerics.rst
+            most = min(self.factor(shortest) * min(POINTS, SHARE * shortest), shortest)
+            if more <= most:
                 return first, stop
             size //= 2
         return at, at + 1

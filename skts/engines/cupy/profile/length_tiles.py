@@ -14,7 +14,7 @@ from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
-from ..transfers import to_host
+from ..transfers import is_small, to_host
 from .join import nearest
 from .known import Known
 from .length_groups import GroupSizes
@@ -53,6 +53,8 @@ def profile_of_length(tiles: PreparesLines, join: Join) -> JoinPart | None:
     """
     lengths, points, device = join.lengths, join.a.points, cp.cuda.Device().id
     assert lengths is not None
+    if is_small(points.size):  # which lies on the host
+        return None
     sizes = tiles.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
     first, stop = sizes.group(lengths.values, int(np.searchsorted(lengths.values, join.length)))
     values, exclusions = (array[first:stop].tolist() for array in lengths[:2])
