@@ -151,6 +151,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
             ("verify", (None, True) if "engine" in known else (None,), ()),
             ("single", (None, True) if "engine" in known else (None,), ()),
+            ("together", (None, True) if "windows" in known else (None,), ()),
             ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
             ("instances", (None, True) if "engine" in known else (None,), ()),
         ):
@@ -199,6 +200,14 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(programs, "PAIRS_TO_ESTIMATE", 0))
             stack.enter_context(mock.patch.object(precision, "MOST_LISTED", math.inf))
             reached["joins in float32"] += 1
+        if setting.get("together") and engine == "cupy":
+            # lengths of short series, too
+            groups = importlib.import_module("skts.engines.cupy.profile.length_groups")
+            transfers = importlib.import_module("skts.engines.cupy.transfers")
+            stack.enter_context(mock.patch.object(groups, "LEAST_WINDOWS", 1))
+            stack.enter_context(mock.patch.object(groups, "SHARE", 1.0))
+            stack.enter_context(mock.patch.object(transfers, "SMALL", -1))
+            reached["lengths together"] += 1
         if setting.get("blocks"):
             stack.enter_context(small_blocks(setting["blocks"]))
             reached["small blocks"] += 1

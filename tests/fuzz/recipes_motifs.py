@@ -846,6 +846,8 @@ class AllLengths(_Windowed):
         n = d.near_edge(600) if d.chance(0.01) else d.size(1, self.most)
         count = d.pick("lengths", (1, 2, 3, 5, 9))
         lengths = [min(n, d.size(1, n)) for _ in range(count)]
+        if d.chance(0.5):
+            lengths = [min(n, lengths[0] + more) for more in range(count)]
         options = self.draw_options(d, lengths[0]) | {
             "windows": lengths,
             "time_limit": d.pick("time_limit", (None, 1e-12), (4, 1)),

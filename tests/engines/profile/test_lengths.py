@@ -118,8 +118,9 @@ def test_correlations_of_longer_windows_bound_those_of_shorter_ones(rng):
         assert (least <= most * (1 + 1e-9) + 1e-9 * energies[1])[known].all()
 
 
-@pytest.mark.parametrize("step", [1, 3])
-def test_groups_hold_each_length_once(step):
+@pytest.mark.parametrize(("step", "share"), [(1, 0.03), (3, 0.03), (1, 10.0)])
+def test_groups_hold_each_length_once(monkeypatch, step, share):
+    monkeypatch.setattr(length_groups, "SHARE", share)
     lengths, sizes = np.arange(2, 3000, step), GroupSizes()
     for pairs in (20.0, 1.0, 1.0, np.inf, np.inf, np.inf):
         for length in lengths[1:].tolist():

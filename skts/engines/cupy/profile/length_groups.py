@@ -17,7 +17,7 @@ __all__ = ["GroupSizes", "bytes_of_lengths", "joins_lengths"]
 LEAST_WINDOWS = 2**16
 #: Most lengths of a group, and by which share, and how many points, the last may be longer than the
 #: first, where nothing else is known.
-MOST_TOGETHER, SHARE, POINTS = 16, 0.03, 16.0
+MOST_TOGETHER, SHARE, POINTS = 16, 0.02, 16.0
 #: Most times more points than that.
 MOST_FACTOR = 4.0
 #: Pairs of a window to score, on the average, above which groups become smaller, and below which
@@ -50,7 +50,9 @@ class GroupSizes:
             stop = min(first + size, lengths.size)
             shortest = int(lengths[first])
             more = int(lengths[stop - 1]) - shortest
-            if more <= self.factor(shortest) * min(POINTS, SHARE * shortest):
+            # see "correlations of several lengths" in docs/developer/numerics.rst
+            most = min(self.factor(shortest) * min(POINTS, SHARE * shortest), shortest)
+            if more <= most:
                 return first, stop
             size //= 2
         return at, at + 1

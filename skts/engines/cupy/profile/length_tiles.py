@@ -4,40 +4,57 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import cupy as cp
 import numpy as np
 
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
-from ..transfers import to_host
+from ..transfers import is_small, to_host
 from .join import nearest
 from .known import Known
 from .length_groups import GroupSizes
-from .lengths import LengthProfile, profiles_of_lengths
-from .lines import Steps, prepare_line
+from .lengths import LengthGroup, LengthProfile, profiles_of_lengths
+from .lines import DeviceLine, Searched, Steps, prepare_line
 from .precision import leaves_little_to_measure
-
-if TYPE_CHECKING:
-    from .tiles import JoinTiles
 
 __all__ = ["profile_of_length"]
 
 
-def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
+class PreparesLines(Protocol):
+    """An engine that keeps lines on devices: `JoinTiles`."""
+
+    prepared: PreparedStore
+
+    def _line(self, pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine: ...
+
+    def _searched(
+        self, pools: tuple[ConcatenatedSeries, ConcatenatedSeries], length: int, normalize: bool
+    ) -> tuple[Searched, Searched]: ...
+
+    def _steps(
+        self, pool: ConcatenatedSeries, line: Searched, length: int, level: float, dtype: type
+    ) -> Steps: ...
+
+
+def profile_of_length(tiles: PreparesLines, join: Join) -> JoinPart | None:
     """Return whole answers at several lengths, or None where this one is searched alone.
 
     Parameters
     ----------
-    tiles : JoinTiles
+    tiles : PreparesLines
         The engine.
     join : Join
         The work at this length, one that `joins_lengths`.
     """
     lengths, points, device = join.lengths, join.a.points, cp.cuda.Device().id
     assert lengths is not None
+    if is_small(points.size):  # which lies on the host
+        return None
     sizes = tiles.prepared.get(points, ("group sizes", device), lambda: (GroupSizes(), 0))
     first, stop = sizes.group(lengths.values, int(np.searchsorted(lengths.values, join.length)))
     values, exclusions = (array[first:stop].tolist() for array in lengths[:2])
@@ -60,7 +77,7 @@ def profile_of_length(tiles: JoinTiles, join: Join) -> JoinPart | None:
 
 
 def _search(
-    tiles: JoinTiles, join: Join, group: list[tuple[int, int]], sizes: GroupSizes
+    tiles: PreparesLines, join: Join, group: list[tuple[int, int]], sizes: GroupSizes
 ) -> list[LengthProfile] | None:
     """Search a group of lengths, each with its exclusion, by one walk at the first of them."""
     pool, points, device = join.a, join.a.points, cp.cuda.Device().id
@@ -86,7 +103,7 @@ def _search(
     steps = steps_in(dtype)
     search = partial(
         profiles_of_lengths,
-        *(first, lengths, exclusions, line, searched, steps[0], dtype),
+        LengthGroup(first, lengths, exclusions, line, searched, steps[0], dtype),
         lambda one: line if one == length else prepare_line(pool, one, True, line.points),
     )
     guesses = [

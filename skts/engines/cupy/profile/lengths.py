@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -24,7 +24,7 @@ from .lines import DeviceLine, Searched, Steps
 from .programs import RUNS_PER_WINDOW, SEED_BYTES, choose_height, choose_join
 from .walk import TileJoin, launch
 
-__all__ = ["LengthProfile", "profiles_of_lengths"]
+__all__ = ["LengthGroup", "LengthProfile", "profiles_of_lengths"]
 
 #: Warps of a block, each of which has a run.
 RUN_WARPS = 4
@@ -51,22 +51,10 @@ def _threads(count: int) -> tuple[int, int]:
     return blocks_for(count, THREADS), THREADS
 
 
-def profiles_of_lengths(
-    join: Join,
-    lengths: np.ndarray,
-    exclusions: np.ndarray,
-    line: DeviceLine,
-    searched: Searched,
-    steps: Steps,
-    dtype: type,
-    line_of: Callable[[int], DeviceLine],
-    guesses: list[cp.ndarray],
-) -> tuple[list[LengthProfile] | None, float]:
-    """Find the profiles of some lengths, and how many pairs of each window were scored.
+class LengthGroup(NamedTuple):
+    """Lengths that are searched together, and the line at the first of them.
 
-    None where some windows are constant or hidden, or where too much would have to be scored.
-
-    Parameters
+    Attributes
     ----------
     join : Join
         The work at the first length.
@@ -76,106 +64,66 @@ def profiles_of_lengths(
         The line at the first length.
     dtype : type
         Type of covariances.
+    """
+
+    join: Join
+    lengths: np.ndarray
+    exclusions: np.ndarray
+    line: DeviceLine
+    searched: Searched
+    steps: Steps
+    dtype: type
+
+
+def profiles_of_lengths(
+    group: LengthGroup, line_of: Callable[[int], DeviceLine], guesses: list[cp.ndarray]
+) -> tuple[list[LengthProfile] | None, float]:
+    """Find the profiles of some lengths, and how many pairs of each window were scored.
+
+    None where some windows are constant or hidden, or where too much would have to be scored.
+
+    Parameters
+    ----------
+    group : LengthGroup
+        The lengths.
     line_of : callable
         Returns the line at a length.
     guesses : list of ndarray of int32
         Neighbours of windows, of which each may have fewer.
     """
-    n_windows, n_points = searched.mean.size, searched.points.size
-    n_lengths, blocks = lengths.size, _threads(n_windows)
-    odd = cp.zeros(1, np.int32)
-    lines = [line_of(length) for length in lengths.tolist()]
-    regular = cp.zeros((n_lengths, n_windows), np.bool_)
-    for row, longer in zip(regular, lines, strict=True):
-        row[: longer.regular.size] = longer.regular
-        _count_odd(odd, longer.finite, longer.regular)
-    _count_odd(odd, line.finite, searched.regular)
-    if read_number(odd):
+    searched, n_lengths, n_windows = group.searched, group.lengths.size, group.searched.mean.size
+    lines = [line_of(length) for length in group.lengths.tolist()]
+    regular = _regular(group, lines)
+    if regular is None:
         return None, 0.0
-    guesses = [guess[:n_windows] for guess in guesses]
-    lengths_there, exclusions_there, known = send(
-        lengths.astype(np.int32),
-        exclusions.astype(np.int32),
-        np.array([guess.size for guess in guesses], np.int32),
-    )
+    lengths, exclusions = send(*(given.astype(np.int32) for given in group[1:3]))
     sums, roots = cp.empty((2, n_lengths, n_windows))
     shared = {
         "points": searched.points,
         "mean": searched.mean,
-        "lengths": lengths_there,
+        "lengths": lengths,
         "n_lengths": n_lengths,
-        "n_points": n_points,
+        "n_points": searched.points.size,
         "stride": n_windows,
         "sums": sums,
         "roots": roots,
     }
-    load_kernel("profile/lengths.cu", "energies")(*blocks, **shared)
+    load_kernel("profile/lengths.cu", "energies")(*_threads(n_windows), **shared)
     shared["regular"] = regular
-    guessed = filled((len(guesses), n_windows), TAKES_NO_PART, np.int32)
-    for row, guess in zip(guessed, guesses, strict=True):
-        row[: guess.size] = guess
-    tops = cp.empty(n_windows, np.int32)
-    load_kernel("profile/lengths.cu", f"limits<{'float' if dtype is np.float32 else 'double'}>")(
-        *blocks,
-        **shared,
-        guesses=guessed,
-        known=known,
-        n_guesses=len(guesses),
-        exclusion=int(exclusions.max()),
-        tops=tops,
-    )
-    counts, slots = cp.zeros(2, np.int32), cp.zeros(1, np.int32)
-    sides = [
-        Side(
-            tops,
-            slots,
-            cp.zeros(n_windows, np.int32),
-            cp.empty((RUNS_PER_WINDOW * n_windows, 4), np.int32),
-            counts,
-            at,
-        )
-        for at in range(2)
-    ]
-    tile = Tile(0, n_windows, 0, n_windows)
-    # bounds stay where they are, as where runs come a second time
-    fixed = replace(join, n_neighbors=2, exclusion=int(exclusions.min()), hint=None)
-    search = TileJoin(
-        fixed,
-        choose_join(join, tile.shape, dtype),
-        (line, line),
-        (searched, searched),
-        (searched.regular, searched.regular),
-        (steps, steps),
-        tile,
-        0.0,
-        choose_height(tile.shape, dtype),
-        (sides[0], sides[1]),
-        [],
-        0,
-        lambda: None,
-    )
-    n_panels = -(-n_windows // search.kernel.panel)
-    bands = max(1, SEED_BYTES // (np.dtype(dtype).itemsize * search.height * n_panels))
-    rows = bands * search.height
-    for start in range(0, n_windows, rows):
-        if n_windows - 1 - start <= fixed.exclusion:
-            break
-        launch(search, start, min(start + rows, n_windows), n_panels, True)
-    _count_odd(odd, None, None, sides[0].skipped, sides[1].skipped)
-    listed = bring(counts)
-    if read_number(odd) or any(n > len(side.runs) for n, side in zip(listed, sides, strict=True)):
+    tops = _limits(group, shared, guesses)
+    search = _walk(group, tops)
+    if search is None:
         return None, np.inf
-    pairs, products, number = _pairs(search, listed.tolist(), tops)
-    each = number / n_windows
+    pairs, products, n_pairs = _pairs(search, tops)
+    each = n_pairs / n_windows
     if not 0 < each <= MOST_PAIRS:
         return None, each
-    windows, places, products = (array[:number] for array in (*pairs, products))
-    n_pairs = number
+    windows, places = pairs[0][:n_pairs], pairs[1][:n_pairs]
     reached, uppers = cp.zeros((n_lengths, n_windows)), cp.empty((n_lengths, n_pairs))
     load_kernel("profile/lengths.cu", "score_lengths")(
         *_threads(n_pairs),
         **shared,
-        exclusions=exclusions_there,
+        exclusions=exclusions,
         windows=windows,
         places=places,
         listed=products,
@@ -185,10 +133,88 @@ def profiles_of_lengths(
     )
     others = cp.empty((2, n_pairs), np.int32)
     found = [
-        _certified(lines[at], int(lengths[at]), (windows, places), uppers[at], reached[at], others)
-        for at in range(n_lengths)
+        _certified(line, length, (windows, places), upper, least, others)
+        for line, length, upper, least in zip(
+            lines, group.lengths.tolist(), uppers, reached, strict=True
+        )
     ]
     return found, each
+
+
+def _regular(group: LengthGroup, lines: list[DeviceLine]) -> cp.ndarray | None:
+    """Which windows take part at each length, or None where some are constant or hidden."""
+    count = cp.zeros(1, np.int32)
+    regular = cp.zeros((len(lines), group.searched.mean.size), np.bool_)
+    _count_odd(count, group.line.finite, group.searched.regular)
+    for row, line in zip(regular, lines, strict=True):
+        row[: line.regular.size] = line.regular
+        _count_odd(count, line.finite, line.regular)
+    return None if read_number(count) else regular
+
+
+def _limits(group: LengthGroup, shared: dict[str, Any], guesses: list[cp.ndarray]) -> cp.ndarray:
+    """Bounds of scores at the first length, as the walk has them."""
+    n_windows = shared["stride"]
+    guessed = filled((len(guesses), n_windows), TAKES_NO_PART, np.int32)
+    sizes = [min(guess.size, n_windows) for guess in guesses]
+    for row, guess, size in zip(guessed, guesses, sizes, strict=True):
+        row[:size] = guess[:size]
+    tops = cp.empty(n_windows, np.int32)
+    single = "float" if group.dtype is np.float32 else "double"
+    load_kernel("profile/lengths.cu", f"limits<{single}>")(
+        *_threads(n_windows),
+        **shared,
+        guesses=guessed,
+        known=send_one(np.array(sizes, np.int32)),
+        n_guesses=len(guesses),
+        exclusion=int(group.exclusions.max()),
+        tops=tops,
+    )
+    return tops
+
+
+def _walk(group: LengthGroup, tops: cp.ndarray) -> TileJoin | None:
+    """List the pairs that reach some bounds at the first length, or None if that is too much."""
+    searched, n_windows, dtype = group.searched, tops.size, group.dtype
+    counts, slots = cp.zeros(2, np.int32), cp.zeros(1, np.int32)
+    first, second = (
+        Side(
+            tops,
+            slots,
+            cp.zeros(n_windows, np.int32),
+            cp.empty((RUNS_PER_WINDOW * n_windows, 4), np.int32),
+            counts,
+            at,
+        )
+        for at in range(2)
+    )
+    tile = Tile(0, n_windows, 0, n_windows)
+    search = TileJoin(
+        # bounds stay where they are, as where runs come a second time
+        replace(group.join, n_neighbors=2, exclusion=int(group.exclusions.min()), hint=None),
+        choose_join(group.join, tile.shape, dtype),
+        (group.line, group.line),
+        (searched, searched),
+        (searched.regular, searched.regular),
+        (group.steps, group.steps),
+        tile,
+        0.0,
+        choose_height(tile.shape, dtype),
+        (first, second),
+        [],
+        0,
+        lambda: None,
+    )
+    n_panels = -(-n_windows // search.kernel.panel)
+    bands = max(1, SEED_BYTES // (np.dtype(dtype).itemsize * search.height * n_panels))
+    rows = bands * search.height
+    for start in range(0, n_windows - 1 - search.join.exclusion, rows):
+        launch(search, start, min(start + rows, n_windows), n_panels, True)
+    count = cp.zeros(1, np.int32)
+    _count_odd(count, None, None, first.skipped, second.skipped)
+    if read_number(count) or (bring(counts) > len(first.runs)).any():
+        return None
+    return search
 
 
 def _count_odd(
@@ -210,9 +236,7 @@ def _count_odd(
     )
 
 
-def _pairs(
-    search: TileJoin, counts: list[int], tops: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray, int]:
+def _pairs(search: TileJoin, tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray, int]:
     """Listed pairs that reach what windows need, their sums of products, and how many there are.
 
     More than `MOST_PAIRS` of each window, on the average, are only counted.
@@ -231,13 +255,13 @@ def _pairs(
     capacity = MOST_PAIRS * tops.size
     pairs, products = cp.empty((2, capacity), np.int32), cp.empty(capacity)
     number = cp.zeros(1, np.uint64)
-    for at, (side, count) in enumerate(zip(search.sides, counts, strict=True)):
+    for at, count in enumerate(bring(search.sides[0].counts).tolist()):
         if count == 0:
             continue
         load_kernel("profile/lengths.cu", "pairs_of_runs")(
             blocks_for(count, RUN_WARPS),
             32 * RUN_WARPS,
-            list=side.runs,
+            list=search.sides[at].runs,
             count=count,
             lanes=1 if at else search.kernel.columns,
             line=line,
