@@ -73,9 +73,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0",
-            ("2 -> 3",),
+            "inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0",
+            ("1 -> 2",),
             "cells inside of all bands are filled as those at the edge of one, by the same sums",
+        ),
+        (
+            "sweep",
+            "four = n_channels == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
+            (">= -> >",),
+            TOGETHER,
         ),
         (
             "sweep",
@@ -91,6 +97,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/uneven.py": [
+        (
+            "sweep",
+            "four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
+            (">= -> >",),
+            TOGETHER,
+        ),
         (
             "sweep",
             "if offset > least_reach:",

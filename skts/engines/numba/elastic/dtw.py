@@ -200,7 +200,7 @@ def sweep(
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
-    four = multivariate is None and not free_rows and least_reach >= ROWS and has_rows(cell)
+    four = n_channels == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
@@ -253,7 +253,6 @@ def sweep(
                             other = y[start + j, c, lane]
                             cost[0, lane] += cell.term(one, other)
                             cost[1, lane] += cell.term(next_one, other)
-                inner = inner_first <= j < inner_stop
                 if free_rows:
                     inner = inner and not column_ends[start + j]
                 if inner:
