@@ -1337,7 +1337,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/shapelets/matches.cu": [
         (
             "normalize",
-            "const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, lane = threadIdx.x & 31;",
+            "const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, "
+            "lane = threadIdx.x & 31;",
             ("32 -> 31 #0",),
             "128 threads are 4 warps of 31, too",
         ),
