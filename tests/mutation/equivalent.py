@@ -1340,6 +1340,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "errors of the sums and of the square of one are 24 of them: the rest is to spare",
         ),
     ],
+    _E + "cupy/shapelets/matches.cu": [
+        (
+            "normalize",
+            "const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, "
+            "lane = threadIdx.x & 31;",
+            ("32 -> 31 #0",),
+            "128 threads are 4 warps of 31, too",
+        ),
+    ],
     _E + "cupy/signatures.py": [
         (
             "_parts",
