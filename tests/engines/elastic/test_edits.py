@@ -73,6 +73,20 @@ def test_counts_are_those_of_plain_loops(metric, options, channels, rng):
         assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("radius", [7, 33])
+@pytest.mark.parametrize(("metric", "options"), KINDS[:2], ids=str)
+def test_no_path_leaves_the_band(metric, options, radius, rng):
+    """The same points some places on: the way that matches them is just outside, on either side."""
+    x = rng.permutation(200.0 * np.arange(150))
+    X = [x[None], np.roll(x, radius + 1)[None]]
+    left, right, warping = sides_of(metric, X, X[::-1], window=radius, **options)
+    found = settled(warping, counted(left, right, warping)[:, :2], left, right)
+    wanted = [[warping.plain(a, b) for b in right.values] for a in left.values]
+    assert_array_equal(found, wanted)
+    wider = sides_of(metric, X, X[::-1], window=radius + 1, **options)[2]
+    assert wider.plain(X[0], X[1]) < found[0, 0] and wider.plain(X[1], X[0]) < found[1, 1]
+
+
 def test_it_stops_when_it_is_told_to(rng):
     left, right, warping = sides_of("edr", steps(rng, 1, 1, [9]), steps(rng, 1, 1, [9]))
     assert np.isnan(counted(left, right, warping, np.ones(1, np.uint8))).all()
