@@ -24,6 +24,10 @@ UNREACHED = {
         "searches in float32 know no bound for distances with a number of each series, "
         "see `bounded` in families/elastic/distances.py"
     ),
+    "elastic/path.cu strip<Weighted<double, Absolute, true>>": (
+        "a pair has one longer series, so that weights are those of both; paths of many pairs are "
+        "those of averages, whose costs are squared"
+    ),
 }
 
 #: Where choices are made.
