@@ -23,6 +23,7 @@ from ..engines import (
     Warping,
     check_gamma,
     get_engine,
+    points_in_reach,
     run,
 )
 from ._barycenter import ARGUMENTS, Barycenter, start_of
@@ -151,15 +152,23 @@ def _search(
     verbose: int,
 ) -> Any:
     """Minimise the sum of some work by the points of its average; return what SciPy does."""
+    low, high = points_in_reach(work.series, work.average, work.gamma)
 
     def value_and_slope(points: np.ndarray) -> tuple[float, np.ndarray]:
-        average = Series(points.reshape(work.average.shape).copy(), work.average.lengths)
+        # the search may try points that are so far from all data that no engine tells paths apart:
+        # there the sum of the nearest point in reach grows by the squared distance to that
+        inside = np.clip(points, low, high)
+        average = Series(inside.reshape(work.average.shape).copy(), work.average.lengths)
         here = SoftDTWGradient(work.series, average, work.weights, work.gamma, work.warping)
         found = run(here, engine=engine, n_jobs=n_jobs, verbose=max(0, verbose - 1))
-        total = float(np.sum(work.weights * found.values))
+        total, slope = float(np.sum(work.weights * found.values)), found.gradient.ravel()
+        beyond = points - inside
+        if beyond.any():
+            total += float(work.weights.sum() * (beyond @ beyond))
+            slope = np.where(beyond != 0, 2 * work.weights.sum() * beyond, slope)
         if verbose:
             tell(f"Sum {total:.6f}, in units of the scaled data")
-        return total, found.gradient.ravel()
+        return total, slope
 
     found = minimize(
         value_and_slope,

@@ -68,7 +68,13 @@ from .families.elastic.places import best_shifts, distances_of_all_shifts, match
 from .families.elastic.point_costs import PointCost
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
-from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
+from .families.elastic.soft import (
+    SoftDTWGradient,
+    SoftDTWMatrix,
+    SoftSlope,
+    check_gamma,
+    points_in_reach,
+)
 from .families.elastic.subgradients import MovedAverage, SubgradientSteps
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
@@ -214,6 +220,7 @@ __all__ = [
     "measure_channels",
     "offsets",
     "parameters_of",
+    "points_in_reach",
     "prepared",
     "ranks_of_runs",
     "replace_kernels",

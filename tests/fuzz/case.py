@@ -163,8 +163,13 @@ def _lay(values: np.ndarray, dtype: str, layout: str) -> Any:
 
 
 def as_python(value: Any, kind: str | None) -> Any:
-    """An option in the type in which it is handed over: Python's or NumPy's."""
-    return value if kind is None or value is None else getattr(np, kind)(value)
+    """An option in the type in which it is handed over: Python's or NumPy's, if it holds it."""
+    if kind is None or value is None:
+        return value
+    type = getattr(np, kind)
+    if isinstance(value, int) and issubclass(type, np.integer) and value > np.iinfo(type).max:
+        return value
+    return type(value)
 
 
 @dataclass(frozen=True)

@@ -616,9 +616,11 @@ class KMeans(Recipe):
 
     def relate_alone(self, case, found, call):
         """A query alone has the label and the distances that it has in a batch."""
-        if "predict" not in found:
-            return
         Q = case.data["Q"]
+        # an array of fewer columns is refused
+        narrower = Q.form not in ("list", "array3d") and Q.lengths[-1] < Q.lengths.max()
+        if "predict" not in found or narrower:
+            return
         again = call(case.but(Q=Q.take([len(Q) - 1])))
         for name in ("predict", "transform"):
             same(f"a query alone: {name}", again[name], found[name][-1:])

@@ -22,6 +22,7 @@ __all__ = [
     "SoftDTWMatrix",
     "SoftSlope",
     "check_gamma",
+    "points_in_reach",
     "values_of",
 ]
 
@@ -59,6 +60,25 @@ def check_gamma(gamma: float, left: Series, right: Series) -> None:
             f"gamma={gamma:g} is too small for points that are up to {high - low:g} apart: give at "
             f"least {least:.2g}."
         )
+
+
+def points_in_reach(series: Series, average: Series, gamma: float) -> tuple[float, float]:
+    """Return the least and the largest point of averages for which engines have the same bits.
+
+    Parameters
+    ----------
+    series, average : Series
+        Data and the first average, which pass `check_gamma`.
+    gamma : float
+        Smoothing.
+    """
+    low, high = (
+        fold(*ends) for fold, *ends in zip((min, max), series.extent, average.extent, strict=True)
+    )
+    steps = (series.n_timepoints + average.n_timepoints) * series.n_channels
+    # see "soft minima" in docs/developer/numerics.rst
+    reach = 16 * math.sqrt(gamma * MOST_COST / steps)
+    return float(low) - reach, float(high) + reach
 
 
 def values_of(fractions: np.ndarray, powers: np.ndarray, gamma: float) -> np.ndarray:
