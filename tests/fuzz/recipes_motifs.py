@@ -273,8 +273,9 @@ class _Windowed(Recipe):
 
     def draw_line(self, d: Draw, most: int, *, deep: bool = False) -> tuple[int, int]:
         """Points of a line and of a window; of several channels few are long, as each costs."""
-        if not deep and d.chance(0.003):  # several cells of the grid
-            return d.whole(1030, 2100), d.whole(1, 12)
+        if not deep and d.chance(0.006):  # several cells of the grid, strips and bands
+            n = d.whole(1030, 2100)
+            return n, d.whole(1, 12) if d.chance(0.5) else d.whole(100, n // 3)
         if d.chance(0.02):
             length = d.whole(1, 12)
             return d.near_edge(1100 if not deep or d.chance(0.05) else 300) + length - 1, length

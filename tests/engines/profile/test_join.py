@@ -285,6 +285,21 @@ def test_excluded_windows_and_new_ones(rng, fast_engine):
     check_all(replace(join, since=70, excluded=excluded), fast_engine)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 6])
+def test_long_windows_whose_covariances_are_walked_in_both_precisions(fast_engine, seed):
+    """The errors of what a strip in single precision hands on are those of single precision."""
+    x, length = np.random.default_rng(seed).normal(size=2300).cumsum(), 700
+    line = ConcatenatedSeries.of([x])
+    found = run(Join(line, None, length, 175), engine=fast_engine, n_jobs=1)
+    windows = sliding_window_view(x, length)
+    windows = windows - windows.mean(axis=1, keepdims=True)
+    windows /= windows.std(axis=1, keepdims=True)
+    squares = 2 * length - 2 * (windows @ windows.T)
+    places = np.arange(len(windows))
+    squares[np.abs(places[:, np.newaxis] - places) <= 175] = np.inf
+    assert_array_equal(found.indices[:, 0], squares.argmin(axis=1))
+
+
 @pytest.mark.parametrize("kind", ["walk", "scales", "repeats", "flat stretches"])
 def test_long_lines_of_many_strips_and_bands(rng, fast_engine, kind):
     """Against certified distances of all pairs, which are tested above."""

@@ -290,7 +290,9 @@ extern "C" __global__ void certify_chosen(
 }
 
 // places_of: indices as the host has them, -1 for none. One thread, one window.
-extern "C" __global__ void places_of(const int* __restrict__ indices, int count, long long* __restrict__ places) {
+extern "C" __global__ void places_of(
+    const int* __restrict__ indices, int count, long long* __restrict__ places
+) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) places[i] = indices[i] == TAKES_NO_PART ? -1 : indices[i];
 }

@@ -129,7 +129,7 @@ class ChannelJoin(Join):
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `n_neighbors` keeps its default, and no `precision` is without a
         certificate.
-    needed, hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators, lengths : see `Join`
         For streams, and for engines; `needed` holds for all dimensions, `hint` has a column for
         each.
     channels : tuple of ConcatenatedSeries

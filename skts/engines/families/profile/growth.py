@@ -89,7 +89,7 @@ class GrowthJoin(Join):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `b` is None.
-    needed, hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators, lengths : see `Join`
         The same as there.
     """
 

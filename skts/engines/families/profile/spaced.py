@@ -40,7 +40,7 @@ class SpacedNeighbors(Join):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `n_neighbors` and `excluded` keep their defaults, `sides` is `left`.
-    needed, hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators, lengths : see `Join`
         For streams, and for engines.
     n_spaced : int, default 1
         Neighbours of each window. Any two start more than `exclusion` points apart.

@@ -28,7 +28,7 @@ class SpacedChannels(SpacedNeighbors, ChannelJoin):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         As `SpacedNeighbors` has them.
-    needed, hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators, lengths : see `Join`
         For engines.
     channels, channels_b, rule : see `ChannelJoin`
         The same as there; a single number of channels counts.

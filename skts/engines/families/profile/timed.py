@@ -28,7 +28,7 @@ class TimedJoin(Stoppable, Join):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `since` keeps its default.
-    needed, hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators, lengths : see `Join`
         For streams, and for engines.
     seconds : float, default infinity
         No tile is begun later than that.

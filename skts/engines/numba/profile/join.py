@@ -607,7 +607,7 @@ def search(a, b, work, hint, found, found_b, cancel):
     top = a.first
     while top < a.stop:
         band = _open_band(top, a, room.band, normalize)
-        leftmost = True
+        leftmost, single = True, work.single
         for start in range(b.first, b.stop, WIDTH):
             if cancel[0]:
                 return
@@ -617,8 +617,11 @@ def search(a, b, work, hint, found, found_b, cancel):
             if last <= 0:
                 continue
             slack = room.slack_of_column
-            strip = _open_strip(start, width, band, b, room.strip, slack, work.single, work)
-            if work.single and strip.worst * band.weight > SINGLE_DOUBT:
+            strip = _open_strip(start, width, band, b, room.strip, slack, single, work)
+            if single and strip.worst * band.weight > SINGLE_DOUBT:
+                # in double precision to the end of the band; of what strips in single precision
+                # hand on, nothing is taken: its errors are not those of double precision
+                single, leftmost = False, True
                 strip = _open_strip(start, width, band, b, room.strip, slack, False, work)
             if work.columns:
                 slack, needed = room.slack_of_column, room.strip.needed
