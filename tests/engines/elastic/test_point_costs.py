@@ -20,6 +20,7 @@ from skts.base import check_series
 from skts.engines import CustomWarping, DTWMatrix, DTWPath, Tile, find_engine, run
 from skts.engines.host import point_costs
 from skts.engines.numba.elastic.cells import cell_of
+from skts.engines.numba.elastic.rows_of_cells import costs_of
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import PointCost, pairwise_distances, warping_path
 
@@ -258,3 +259,14 @@ def test_a_cost_that_is_that_of_dtw(fast_engine, rng):
     if fast_engine == "cupy":
         found = pairwise_distances(X, cost=cost, engine="cupy")
         assert_allclose(np.sqrt(found), pairwise_distances(X, engine="cupy"), rtol=0)
+
+
+def test_a_compiled_function_is_no_expression():
+    """It takes numbers alone, and complains of anything else while kernels are compiled."""
+
+    @njit
+    def steep(x, y):
+        return 3.0 * (y - x) if y > x else (x - y) * (x - y)
+
+    cell = cell_of(CustomWarping(point_cost=PointCost(steep)))
+    assert costs_of(type(cell), ()) is None

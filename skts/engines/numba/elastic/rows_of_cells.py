@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
@@ -83,7 +84,8 @@ def costs_of(kind: Any, names: tuple[str, ...], zero: tuple[str, ...] = ()) -> C
                 expression_of(kind, names, zero, "right", _POINT, _POINT_BEFORE, x),
             )
             costs.steps.append(expression_of(kind, names, zero, "steps", *prices, offset))
-    except (TypeError, AttributeError, ValueError):
+    except (TypeError, AttributeError, ValueError, NumbaError):
+        # the last one comes of compiled functions of the user's, which take numbers alone
         return None
     return costs
 
