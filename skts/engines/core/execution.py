@@ -147,9 +147,13 @@ def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], repor
                     report.advance(running.pop(future))
                     submit_next()
                 report.tick()
-        except BaseException:
+        except BaseException as error:
             cancel[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)
+            interrupt = error.__context__
+            if isinstance(error, RuntimeError) and isinstance(interrupt, KeyboardInterrupt):
+                # between two steps of Python's own wait, which then releases what it does not hold
+                raise interrupt from None
             raise
 
 

@@ -37,6 +37,7 @@ from skts.engines import (
     get_engine,
     run,
 )
+from skts.engines.core import execution
 from skts.engines.core.progress import Estimate, progress
 from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
@@ -436,6 +437,21 @@ def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
             engine._freed.notify_all()
         alone.result(timeout=60)
     assert order == ["alone"]
+
+
+def test_an_interrupt_in_the_midst_of_a_wait_is_one(make_series, monkeypatch):
+    def wait(*running, **options):
+        """As that of Python where Ctrl-C comes between two of its steps."""
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise RuntimeError("release unlocked lock")  # noqa: B904
+
+    work = DTWMatrix(make_series(300, 100), make_series(300, 100))
+    monkeypatch.setattr(execution, "wait", wait)
+    with pytest.raises(KeyboardInterrupt):
+        run(work, engine="numba", n_jobs=2)
+    assert not threads_left()
 
 
 @pytest.fixture
