@@ -21,7 +21,7 @@ from benchmarks.headlines import FIGURES
 
 #: Units in which less is better.
 LESS = (
-    *("s", "ms", "times the series", "% of error", "wrong answers"),
+    *("s", "ms", "times the series", "% of error", "failures"),
     "x the time of a point that fits",
 )
 TESTED = "held by tests, not by a record"
@@ -805,8 +805,8 @@ SECTIONS = {
             )
         ),
         Target(
-            "wrong answers of differential fuzzing, in the cases of the record",
-            "wrong answers",
+            "failures of differential fuzzing (wrong answers, errors, the fuzzer's own)",
+            "failures",
             0,
             0,
             Source("attacks-fuzzing", lambda: [_attacked("attacks-fuzzing", "failures")]),
