@@ -28,7 +28,7 @@ MODEST_RATE = 2.0**40
 
 #: Seconds lost for want of a faster kernel, in this process; endless where it is there.
 _lost: defaultdict[tuple[str, str], float] = defaultdict(float)
-_loaded: dict[tuple[str, str, int], Kernel] = {}
+_loaded: dict[tuple[str, str, int, int | None], Kernel] = {}
 #: For each program one: whoever needs it waits for the first, who may have been interrupted.
 _compiling: defaultdict[tuple[str, tuple[str, ...]], threading.Lock] = defaultdict(threading.Lock)
 
@@ -53,7 +53,9 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     Kernel
         The function, which checks its arguments.
     """
-    found = _loaded.get((file, name, shared))
+    # how much shared memory launches may have is said to each device
+    key = file, name, shared, cp.cuda.Device().id if shared > SHARED else None
+    found = _loaded.get(key)
     if found is not None:
         return found
     program = program_of(file, name)
@@ -61,12 +63,12 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
 
     def load() -> Kernel:
         with _compiling[program], device:
-            if (file, name, shared) not in _loaded:
+            if key not in _loaded:
                 function = _function(_module(*program), name, shared)
-                _loaded[file, name, shared] = Kernel(function, file, name)
+                _loaded[key] = Kernel(function, file, name)
                 _lost[file, name] = math.inf
                 on_disk.note(*program)
-            return _loaded[file, name, shared]
+            return _loaded[key]
 
     return aside(load)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._array import inner, ndarray, outer
 from ._machine import KernelError, Program
-from .cuda import runtime
+from .cuda import Device, runtime
 
 __all__ = ["ElementwiseKernel", "RawKernel", "RawModule"]
 
@@ -54,23 +54,24 @@ class RawKernel:
         self.program, self.name = program, name
         self.function = program.function(name)
         self.kernel = SimpleNamespace(ptr=self.function[0])
-        self._most = SHARED
+        # by device
+        self._most: dict[int, int] = {}
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        return self._most
+        return self._most.get(Device().id, SHARED)
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
         if size > runtime.most_shared():
             raise KernelError(f"{self.name}: {size} bytes of shared memory are more than there are")
-        self._most = size
+        self._most[Device().id] = size
 
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple, *, shared_mem: int = 0
     ) -> None:
         runtime.start()
-        if shared_mem > self._most:
+        if shared_mem > self.max_dynamic_shared_size_bytes:
             raise KernelError(f"{self.name}: {shared_mem} bytes of shared memory not asked for")
         self.program.launch(self.name, self.function, grid, block, tuple(args), int(shared_mem))
 

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts._log import LOGGER
@@ -41,6 +41,7 @@ from skts.engines.core import execution
 from skts.engines.core.progress import Estimate, progress
 from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
+from skts.metrics import pairwise_sbd
 from tests.examples_of_work import reductions
 from tests.waiting import press_ctrl_c, quickest, threads_left
 
@@ -479,6 +480,22 @@ def gpu_works(rng):
         "join": Join(line, None, 100, 25),
         "sides": Join(line, None, 100, 25, n_neighbors=3, sides=True),
     }
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("first", [0, 1])
+def test_kernels_have_their_shared_memory_on_each_device(two_devices, rng, first, monkeypatch):
+    """A transform of a long series takes more than every kernel has."""
+    from skts.engines.cupy import loading
+
+    monkeypatch.setattr(loading, "_loaded", {})
+    loading._module.cache_clear()
+    x, y = rng.normal(size=(2, 2, 3000)).cumsum(axis=-1)
+    expected = pairwise_sbd(x, y, engine="numba")
+    for device in (first, 1 - first):
+        with config_context(devices=[device]):
+            assert_allclose(pairwise_sbd(x, y, engine="cupy"), expected, atol=1e-9)
+
 
 
 @pytest.mark.gpu
