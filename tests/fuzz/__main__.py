@@ -20,8 +20,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .compilers import waits_for
 from .sums import add_up, write
-from .worker import LOST, STATUS, work
+from .worker import LOST, STATUS, WHERE, work
 
 if TYPE_CHECKING:
     from .coverage import Coverage
@@ -76,6 +77,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 #: Seconds that a worker may take to write its counts.
 SAVING = 10.0
+#: And to write where its threads are.
+TELLING = 1.0
 #: How many times as long as it may work a case may wait.
 WAITING = 5
 #: Seconds between two files of counts, where it is said from time to time how far a run is.
@@ -206,6 +209,7 @@ class Run:
         listener = threading.Thread(target=lambda: complaint.extend(process.stderr), daemon=True)
         listener.start()
         hung = stopped = False
+        late, waited, where = -1.0, "", 0  # when the case began that was late at the last look
         end = self.until + options.grace
         with status_file.open("r+b") as file, os.fdopen(reader) as events:
             status = mmap.mmap(file.fileno(), STATUS.size)
@@ -221,8 +225,14 @@ class Run:
                         self._take(json.loads(line))
                 number, began, limit, self.done[name], spent = STATUS.unpack_from(status, 0)
                 if not hung and is_late(process.pid, time.time() - began, limit, spent):
-                    hung = True
-                    process.kill()
+                    # at two looks: the first may fall between the parts of a new status
+                    if late == began:
+                        hung, waited = True, waits_for(self.folder / "locks", process.pid)
+                        where = len(complaint)
+                        process.send_signal(WHERE)  # it writes what its threads do
+                        time.sleep(TELLING)
+                        process.kill()
+                    late = began
                 elif time.time() > end and not hung and (number >= self.least or stopped):
                     # asked first, as it has counts to save; then ended
                     process.send_signal(signal.SIGKILL if stopped else signal.SIGTERM)
@@ -240,9 +250,14 @@ class Run:
                 kind = f"hangs: more than {limit:.0f} s"
             else:
                 kind = f"crash: {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            telling = ("Fatal", "Error", "/skts/", "corrupt", "free", "malloc")
-            telling = [line.strip() for line in complaint if any(w in line for w in telling)]
-            text = " | ".join([kind, *telling[:6]])
+            if hung:
+                text = "\n    ".join(
+                    filter(None, [kind, waited, *map(str.rstrip, complaint[where:])])
+                )
+            else:
+                words = ("Fatal", "Error", "/skts/", "corrupt", "free", "malloc")
+                telling = [line.strip() for line in complaint if any(w in line for w in words)]
+                text = " | ".join([kind, *telling[:6]])
             self._take({"number": number, "name": name, "kind": kind, "text": text, "report": True})
             with self.lock:
                 # the memory that a crash finds damaged may have been damaged by an earlier case

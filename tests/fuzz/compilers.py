@@ -11,18 +11,19 @@ import contextlib
 import fcntl
 import hashlib
 import importlib
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from numba.core.caching import Cache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["share_compilers", "spent"]
+__all__ = ["share_compilers", "spent", "waits_for"]
 
 #: Seconds that this process has compiled, waited for others that do, or loaded kernels.
 spent: Counter[str] = Counter()
@@ -77,13 +78,37 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
     if path.name in _held:  # a function that calls itself
         yield
         return
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with path.open("a+") as file:
+        _take(file, folder, name)
         _held.add(path.name)
         try:
             yield
         finally:
             _held.discard(path.name)
+
+
+def _take(file: TextIO, folder: Path, name: str) -> None:
+    """Take the lock of a kernel; who has it, and who waits, is written down for `waits_for`."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        note = folder / f"waits-{os.getpid()}"
+        note.write_text(Path(file.name).name)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        note.unlink(missing_ok=True)
+    file.truncate(0)
+    file.write(f"{os.getpid()} {time.time():.0f} {name[-200:]}")
+    file.flush()
+
+
+def waits_for(folder: Path, process: int) -> str:
+    """Which kernel a process waits for, and who has been compiling it; nothing if for none."""
+    try:
+        held = (folder / (folder / f"waits-{process}").read_text()).read_text()
+        holder, since, name = held.split(" ", 2)
+    except (OSError, ValueError):
+        return ""
+    return f"waits for process {holder}, {time.time() - float(since):.0f} s at {name!r}"
 
 
 @contextlib.contextmanager

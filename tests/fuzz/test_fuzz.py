@@ -269,7 +269,10 @@ def test_what_another_process_compiles_is_waited_for(monkeypatch, tmp_path):
         thread.start()
         thread.join(0.1)
         assert thread.is_alive() and not quarter.signatures
+        waits = compilers.waits_for(folder, os.getpid())
+    assert re.match(rf"waits for process {os.getpid()}, \d s at '.*'", waits), waits
     thread.join()
+    assert not compilers.waits_for(folder, os.getpid())
     assert quarter.signatures == found and compilers.spent["Numba"] > 0.1
 
 
@@ -314,6 +317,7 @@ def test_crashes_and_hangs_name_their_case(tmp_path):
     assert done.returncode == 1, done.stderr
     assert re.search(r"FAILED skts.metrics.lb_keogh: crash: SIGABRT", done.stdout), done.stdout
     assert re.search(r"FAILED skts.metrics.lb_keogh: hangs: more than 8 s", done.stdout)
+    assert re.search(r"Current thread 0x.*\n +File .*sitecustomize.py", done.stdout), done.stdout
     assert len(re.findall(r"--function skts.metrics.lb_keogh --case \d+\n", done.stdout)) == 2
     assert re.search(r"alone, case \d+ does not crash", done.stdout)
     assert "2 failures of 2 kinds, seed 5" in done.stdout

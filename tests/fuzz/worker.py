@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import mmap
@@ -12,7 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["STATUS", "work"]
+__all__ = ["STATUS", "WHERE", "work"]
+
+#: The signal on which a worker writes where its threads are, whatever they do.
+WHERE = signal.SIGUSR1
 
 #: What a worker is at: number of the case, when it began, seconds that it may take; cases done, and
 #: processor time of the process when it began.
@@ -57,6 +61,8 @@ def work(order: dict[str, Any]) -> int:
     from .recipe import RECIPES
     from .shrink import shrink
 
+    # where all threads are, for the report of a case that hangs
+    faulthandler.register(WHERE, all_threads=True)
     # a first run takes kernels, some second ones NumPy in their place
     compiling.replaced = False
     if order["locks"]:
@@ -78,7 +84,8 @@ def work(order: dict[str, Any]) -> int:
             events.flush()
 
         def note(number: int, limit: float) -> None:
-            STATUS.pack_into(status, 0, number, time.time(), limit, done, time.process_time())
+            # in one piece: `pack_into` clears all first, and who looked then saw a case of 1970
+            status[:] = STATUS.pack(number, time.time(), limit, done, time.process_time())
 
         number, saved, pause, done = order["first"], time.monotonic(), SAVED, 0
         parent = os.getppid()

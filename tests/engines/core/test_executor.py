@@ -497,7 +497,6 @@ def test_kernels_have_their_shared_memory_on_each_device(two_devices, rng, first
             assert_allclose(pairwise_sbd(x, y, engine="cupy"), expected, atol=1e-9)
 
 
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("work", gpu_works(np.random.default_rng(0)))
 def test_two_devices_find_what_one_finds(two_devices, rng, monkeypatch, work):
