@@ -50,6 +50,22 @@ def watch_engines(engine: str) -> None:
                 return _load(file, name, *more)
 
             module.load_kernel = noted
+    _watch_lengths()
+
+
+def _watch_lengths() -> None:
+    """Count groups of lengths that were searched together, and those that were given up."""
+    tiles = importlib.import_module("skts.engines.cupy.profile.length_tiles")
+    plain = tiles.profiles_of_lengths
+
+    def profiles_of_lengths(group: Any, *more: Any) -> Any:
+        found, each = plain(group, *more)
+        type = "float32" if group.dtype.__name__ == "float32" else "float64"
+        how = f"found in {type}" if found is not None else "left"
+        machine.reached[f"group of lengths {how}"] += 1
+        return found, each
+
+    tiles.profiles_of_lengths = profiles_of_lengths
 
 
 def _modules(package: str) -> Iterator[Any]:

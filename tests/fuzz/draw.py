@@ -82,7 +82,7 @@ class Draw:
 
     def long(self, most: int = 1700) -> int:
         """A length of several strips of lanes, or of one that is wide."""
-        if self.chance(0.1):
+        if self.chance(0.2):
             return most
         near = most // 2 if self.chance(0.8) else most
         return self.whole(min(129, near), near)

@@ -29,7 +29,7 @@ from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 
-from .case import Case, Sample
+from .case import Case
 from .compare import Failure, check, same
 from .draw import Draw
 from .edges import SMALL, small_blocks
@@ -53,9 +53,9 @@ TILE_WORK = (1, 2**8, 2**12, 2**16)
 MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
 #: Settings that are drawn only for what takes an engine; those that mean something on a GPU alone.
 SECOND = ("verbose", "devices", "verify", "single", "blocks", "instances")
-ON_A_GPU = {"devices", "single", "instances"}
-#: Points from which on series are long, and how many second runs have other instances for them.
-LONG, AGAIN = 128, 16
+ON_A_GPU = {"devices", "single", "instances", "again"}
+#: Second runs of a case that fits many instances of kernels, each with others.
+AGAIN = 16
 #: One second run in so many is sent to other processes, which takes seconds.
 SENT = 2000
 
@@ -165,8 +165,13 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
                 setting[option] = value
         if "n_jobs" in known and d.rng.integers(SENT) == 0:
             setting["backend"] = d.pick("backend", ("loky", "dask"), (1, 4))
-    if "instances" in setting or d.labels.get("long") == "True":
+    if d.labels.get("grouped") == "True":
+        setting["together"] = True
+    fits_many = d.labels.get("long") == "True"
+    if "instances" in setting or fits_many:
         setting["instances"] = d.whole(1, 2**31)
+    if fits_many:
+        setting["again"] = AGAIN
     return replace(case, setting=setting), d.labels
 
 
@@ -326,7 +331,8 @@ def examine(
             reached["engine against engine"] += 1
         computed[case.name, against] += 1
     setting = {k: v for k, v in case.setting.items() if engine == "cupy" or k not in ON_A_GPU}
-    for step in range(_second_runs(case, setting)):
+    # what is long is rare, and fits many instances
+    for step in range(setting.get("again", 1) if setting else 0):
         if step:
             setting = {"instances": case.setting["instances"] + step}
         more = {name: setting[name] for name in ("n_jobs", "verbose") if name in setting}
@@ -347,14 +353,6 @@ def examine(
     if case.relation and recipe.settles(case) and not (against and case.relation == "forms"):
         recipe.relate(case, found, lambda one: _call(one, engine))
         reached[f"relation {case.relation.partition(':')[0]}"] += 1
-
-
-def _second_runs(case: Case, setting: dict[str, Any]) -> int:
-    """How often a case is run once more: long series are rare, and fit many instances."""
-    if not setting or "instances" not in setting or not RECIPES[case.name].long:
-        return bool(setting)
-    samples = [one for one in case.data.values() if isinstance(one, Sample)]
-    return AGAIN if max(int(one.lengths.max()) for one in samples) > LONG else 1
 
 
 def find_failure(

@@ -13,7 +13,15 @@ from numba import njit
 
 from . import oracle
 
-__all__ = ["PARAMETERS", "PRICED", "ROUNDED", "distance", "matrix", "thresholds"]
+__all__ = [
+    "PARAMETERS",
+    "PRICED",
+    "ROUNDED",
+    "distance",
+    "matrix",
+    "single_slack",
+    "thresholds",
+]
 
 #: Parameters of each distance, their defaults, and values to draw.
 PARAMETERS: dict[str, dict[str, tuple[Any, tuple[Any, ...]]]] = {
@@ -262,3 +270,35 @@ def thresholds(metric: str, x: np.ndarray, y: np.ndarray, given: dict, warp: ora
     apart = np.abs(x[:, :, None] - y[:, None, :])
     scale = max(np.abs(x).max(), np.abs(y).max())
     return bool((np.abs(apart - epsilon) <= 1e-12 * (epsilon + scale)).any())
+
+
+def single_slack(
+    D: np.ndarray, X: Any, Y: Any, warp: oracle.Warp, metric: str, **given: Any
+) -> np.ndarray | None:
+    """How far distances without a certificate may be off: as `oracle.single_slack`.
+
+    A price has twice as many differences, of points, of gaps, or from 0. Where points match or do
+    not, a distance lies between those where a little more and a little less matches. Distances with
+    a number of each series are found in float64.
+    """
+    if metric == "ddtw":
+        X, Y = ([_derivative(x) for x in side] for side in (X, Y))
+    if metric in ("ddtw", "dtw", "dog_keeper", "frechet", "euclidean"):
+        return oracle.single_slack(D, X, Y, warp)
+    parameters = {name: default for name, (default, _) in PARAMETERS[metric].items()} | given
+    if metric == "shape_dtw" or parameters.get("epsilon", 0.0) is None:
+        return np.zeros(D.shape)
+    own = [np.concatenate([x.ravel() for x in side]) for side in (X, Y)]
+    more = {"erp": [parameters.get("gap", 0.0)], "twe": [0.0]}.get(metric, [])
+    spread = np.ptp(np.concatenate([*own, more]))
+    if spread > 2.0**40 * np.ptp([*own[1], *more]):
+        return None
+    if metric in ("lcss", "edr"):
+        epsilon = parameters["epsilon"]
+        near = 8 * oracle.SINGLE * (spread + epsilon)
+        ends = [matrix(X, Y, warp, metric, epsilon=epsilon + one) for one in (-near, near)]
+        return np.max([np.abs(D - one) for one in ends], axis=0) + 4 * oracle.SINGLE
+    steps = 2 * np.add.outer([x.shape[1] for x in X], [y.shape[1] for y in Y]) * len(X[0])
+    squared = metric in PRICED and warp.cost == "squared"
+    each = np.sqrt(steps) if squared else steps
+    return oracle.SINGLE * ((steps + 16) * np.where(np.isfinite(D), D, 0.0) + 4 * each * spread)

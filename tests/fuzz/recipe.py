@@ -119,7 +119,8 @@ class Recipe:
     #: Parts of the outcome that engines, or batches on a GPU, may round differently, and how far
     #: apart they may be.
     loose: ClassVar[dict[str, float]] = {}
-    #: Share of the cases whose series are long, where these are few.
+    #: Share of the cases whose series are long, where these are few, or else fit many instances of
+    #: kernels of a GPU: they are run with many.
     long: ClassVar[float] = 0.0
     #: Names of relations that may be drawn.
     relations: ClassVar[tuple[str, ...]] = ()
@@ -299,9 +300,9 @@ def shapes(
     furthest: int = 1700,
 ) -> list[tuple[int, int]]:
     """Shapes of so many series: of one length, or of several; of few, a share `long` is long."""
-    depth = d.pick("channels", channels, [6.0, 2.0, 1.0][: len(channels)])
     # what they take grows with the square of their length
     far = long > 0 and count <= FEW and d.pick("long", (False, True), (1 - long, long))
+    depth = d.pick("channels", channels, [6.0 - 3 * far, 2.0, 1.0 + far][: len(channels)])
     if d.pick("lengths", ("equal", "unequal"), (equal, 1 - equal)) == "equal":
         return [(depth, d.long(furthest) if far else d.size(1, most))] * count
     return [

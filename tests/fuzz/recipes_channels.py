@@ -37,7 +37,7 @@ from .recipes_motifs import (
 DEPTHS = (1, 2, 3, 7)
 #: Those of a profile, and how often: walks of many channels have instances of their own.
 MANY_DEPTHS = (*DEPTHS, 4, 6, 8, 16, 32, 128)
-OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.1)
+OFTEN = (8, 2, 2, 1, 0.4, 0.2, 0.4, 0.1, 0.1, 0.2)
 #: Numbers of channels of a case that are judged, about; of fewer channels all.
 JUDGED = 12
 
@@ -69,7 +69,9 @@ class ChannelProfile(Profile):
         options = self.draw_options(d, length) | {
             "k": 1,
             "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
-            "precision": d.pick("precision", ("auto", "float64", "float32"), (6, 1, 1)),
+            "precision": d.pick(
+                "precision", ("auto", "float64", "float32"), (6, 1 + depth // 32, 1)
+            ),
             "counting": d.pick("counting", ("nearest", "farthest")),
             "time_limit": None,
         }

@@ -68,10 +68,12 @@ class Forest(Recipe):
     name = "skts.ShapeletForestClassifier"
     methods = ("apply", "fit", "predict", "predict_log_proba", "predict_proba", "score")
     relations = ("scale", "forms", "alone", "grown")
+    long = 0.05
 
     def draw(self, d: Draw) -> Case:
         n = d.whole(1, 10)
-        sizes = shapes(d, n, 16 if d.chance(0.95) else 65, equal=0.6)
+        far = d.pick("long", (False, True), (1 - self.long, self.long))
+        sizes = shapes(d, n, 65 if far else 16, equal=0.6)
         series = d.numbers([*sizes, *[sizes[d.whole(0, n - 1)] for _ in range(2)]])
         if any(not np.isfinite(x).all() for x in series):
             raise ValueError("series of a forest are finite")

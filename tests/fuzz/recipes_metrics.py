@@ -437,7 +437,7 @@ class PairwiseDTW(_TwoSets):
 
 class PairwiseDistances(_TwoSets):
     name = "skts.metrics.pairwise_distances"
-    long = 0.02
+    long = 0.04
     relations = ("forms", "rows")
 
     def draw(self, d: Draw) -> Case:

@@ -452,14 +452,15 @@ def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
 WALKS = ("apply", "predict", "predict_proba", "decision_path")
 
 
-def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
-    """Shapes of series and options of a tree."""
+def draw_tree(d: Draw, n: int, most: int, *, far: bool = False) -> tuple[list, dict[str, Any]]:
+    """Shapes of series and options of a tree, whose candidates may be long."""
     sizes = shapes(d, n, most, equal=0.7)
     shortest = min(size[1] for size in sizes)
     least = d.pick("min_length", ("auto", "some"), (1, 2))
     largest = d.pick("max_length", ("auto", "some"), (1, 2))
     low = d.whole(1, min(shortest, 4)) if least == "some" else "auto"
-    high = shortest if largest == "some" and d.chance(0.2) else min(shortest, d.whole(1, 8))
+    high = d.whole(7, 20) if far else d.whole(1, 8)
+    high = shortest if largest == "some" and d.chance(0.2) else min(shortest, high)
     if low != "auto":
         high = max(high, low)
     as_share = d.pick("lengths as shares", ("none", "least", "both"), (4, 1, 1))
@@ -544,13 +545,15 @@ class Tree(Recipe):
         "transform",
     )
     relations = ("scale", "forms", "alone", "weights", "output")
+    long = 0.05
     #: Methods that walk the tree, and how far gains may be off.
     walks: ClassVar[tuple[str, ...]] = WALKS
     close_gains: ClassVar[float] = 1e-9
 
     def draw(self, d: Draw) -> Case:
         n = d.whole(2, 10)
-        sizes, options = draw_tree(d, n, 16 if d.chance(0.95) else 65)
+        far = d.pick("long", (False, True), (1 - self.long, self.long))
+        sizes, options = draw_tree(d, n, 65 if far else 16, far=far)
         series = d.numbers([*sizes, *[sizes[d.whole(0, n - 1)] for _ in range(2)]])
         if any(not np.isfinite(x).all() for x in series):
             raise ValueError("series of a tree are finite")

@@ -842,13 +842,23 @@ class AllLengths(_Windowed):
 
     name = "skts.motifs.pan_matrix_profile"
     most = 80
+    #: Share of the cases whose lengths may be searched together.
+    grouped = 0.04
 
     def draw(self, d: Draw) -> Case:
-        n = d.near_edge(600) if d.chance(0.01) else d.size(1, self.most)
-        count = d.pick("lengths", (1, 2, 3, 5, 9))
-        lengths = [min(n, d.size(1, n)) for _ in range(count)]
-        if d.chance(0.5):
-            lengths = [min(n, lengths[0] + more) for more in range(count)]
+        n, count = d.size(1, self.most), d.pick("lengths", (1, 2, 3, 5, 9))
+        grouped = d.pick("grouped", (False, True), (1 - self.grouped, self.grouped))
+        if grouped:  # lengths that a GPU may search together, of a line that is long enough
+            n = d.whole(40, 300) if d.chance(0.8) else d.whole(300, 600)
+            count, apart = d.whole(2, 7 if d.chance(0.7) else 20), d.whole(1, 1 + d.chance(0.2))
+            first = d.whole(min(8, n // 3), n // 3 if d.chance(0.8) else n // 2)
+            lengths = [min(n, first + apart * more) for more in range(count)]
+        elif d.chance(0.01):
+            n = d.near_edge(600)
+        if not grouped:
+            lengths = [min(n, d.size(1, n)) for _ in range(count)]
+            if d.chance(0.5):
+                lengths = [min(n, lengths[0] + more) for more in range(count)]
         options = self.draw_options(d, lengths[0]) | {
             "windows": lengths,
             "time_limit": d.pick("time_limit", (None, 1e-12), (4, 1)),
@@ -856,7 +866,9 @@ class AllLengths(_Windowed):
             "precision": d.pick("precision", ("auto", "float64")),
         }
         del options["window"]
-        series = d.numbers([(1, n)], holes=True)
+        if grouped:
+            options |= {"precision": "auto", "normalize": True, "time_limit": None}
+        series = d.numbers([(1, n)], holes=not grouped or d.chance(0.1))
         data = {"a": d.form(series, form="single", label=" a")}
         return Case(self.name, data, options, relation=self.draw_relation(d))
 

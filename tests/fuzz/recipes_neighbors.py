@@ -125,7 +125,8 @@ class Neighbors(Recipe):
                 options["cost"] = d.pick("cost", ("squared", "absolute"))
                 options["kneighbors.return_shift"] = d.pick("return_shift", (False, True))
             else:
-                if not many and d.pick("long", (False, True), (1 - self.long, self.long)):
+                far = 0.0 if many else self.long
+                if d.pick("long", (False, True), (1 - far, far)):
                     X, Q = halves(d, n_train := d.whole(1, 3), 1, 130, long=1.0)
                 else:
                     X, Q = halves(d, n_train, n_query, 33 if many else 130)
@@ -138,10 +139,13 @@ class Neighbors(Recipe):
                     options |= draw_warp(d, longest, types, metric=False)
                     span = options["alignment"] != "global" and d.pick("return_span", (False, True))
                     options["kneighbors.return_span"] = span
+                if d.labels["long"] == "True" and d.chance(0.4):  # strips of all widths
+                    options["window"] = None
+                    types.pop("window", None)
         available = n_train - 1
         options |= {
             "n_neighbors": min(n_train, d.pick("n_neighbors", (1, 2, 3, 9), (4, 1, 1, 1))),
-            "precision": d.pick("precision", PRECISIONS, (6, 2, 0 if metric == "named" else 1)),
+            "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
             "call.also": d.pick("methods", self.also),
             "kneighbors.X": d.pick("kneighbors.X", ("some", "none"), (2, 1))
             if available
@@ -276,7 +280,10 @@ class Neighbors(Recipe):
         sure = options["metric"] == "precomputed" or options.get("rotation_invariant")
         if sure or options["precision"] != "float32":
             return np.zeros(D.shape)
-        return oracle.single_slack(D, rows.series, case.data["X"].series, warp_of(case))
+        given, metric = options.get("metric_params") or {}, options["metric"]
+        X, Q = case.data["X"].series, rows.series
+        slack = oracle_elastic.single_slack(D, Q, X, warp_of(case), metric, **given)
+        return slack if slack is None else slack + slack_of(metric, [*X, *Q])
 
     def check(self, case: Case, found: dict) -> None:
         X, Q, options = case.data["X"], case.data["Q"], case.options
@@ -753,6 +760,7 @@ class WindowSearch(Recipe):
 
 class Search(Recipe):
     name = "skts.SubsequenceSearch"
+    long = 0.05
     methods = ("fit", "kneighbors", "radius_neighbors")
     relations = ("scale", "forms", "alone", "greedy")
 
@@ -775,8 +783,8 @@ class Search(Recipe):
             d.size(least, min(longest, 70 if d.chance(0.1) else 20))
             for _ in range(d.pick("queries", (1, 2, 3)))
         ]
-        if d.chance(0.05):  # as many columns as lanes have
-            lengths[-1], sizes[0] = max(lengths[-1], 80), int(d.rng.choice([24, 32, 45, 64]))
+        if d.pick("long", (False, True), (1 - self.long, self.long)):  # all columns of lanes
+            lengths[-1], sizes[0] = max(lengths[-1], 110), int(d.rng.choice([24, 32, 45, 64, 96]))
         if depth == 1 and d.chance(0.02):
             lengths[-1] = max(lengths[-1], d.near_edge(5000) + sizes[0] - 1)
         series = d.numbers([(depth, n) for n in (*lengths, *sizes)])
