@@ -849,9 +849,10 @@ class AllLengths(_Windowed):
         n, count = d.size(1, self.most), d.pick("lengths", (1, 2, 3, 5, 9))
         grouped = d.pick("grouped", (False, True), (1 - self.grouped, self.grouped))
         if grouped:  # lengths that a GPU may search together, of a line that is long enough
-            n = d.whole(40, 300) if d.chance(0.8) else d.whole(300, 600)
-            count, apart = d.whole(2, 7 if d.chance(0.7) else 20), d.whole(1, 1 + d.chance(0.2))
-            first = d.whole(min(8, n // 3), n // 3 if d.chance(0.8) else n // 2)
+            n = d.whole(60, 300) if d.chance(0.8) else d.whole(300, 600)
+            # the longer the windows, the less a point more changes: fewer pairs are in question
+            first = d.whole(n // 6, n // 2) if d.chance(0.7) else d.whole(8, n // 3)
+            count, apart = d.whole(2, 6 if d.chance(0.7) else 18), d.whole(1, 1 + d.chance(0.2))
             lengths = [min(n, first + apart * more) for more in range(count)]
         elif d.chance(0.01):
             n = d.near_edge(600)
