@@ -13,7 +13,7 @@ import numpy as np
 from .case import LAYOUTS, Sample
 from .edges import near_edge
 
-__all__ = ["Draw", "domains"]
+__all__ = ["DIRT", "Draw", "domains"]
 
 #: Every discrete option that was drawn: its values, by recipe and option.
 domains: dict[str, dict[str, dict[str, None]]] = {}

@@ -151,7 +151,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
             ("verify", (None, True) if "engine" in known else (None,), ()),
             ("single", (None, True) if "engine" in known else (None,), ()),
-            ("together", (None, True) if "windows" in known else (None,), ()),
+            ("together", (None, "few", "all") if "windows" in known else (None,), ()),
             ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
             ("instances", (None, True) if "engine" in known else (None,), ()),
         ):
@@ -166,7 +166,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
         if "n_jobs" in known and d.rng.integers(SENT) == 0:
             setting["backend"] = d.pick("backend", ("loky", "dask"), (1, 4))
     if d.labels.get("grouped") == "True":
-        setting["together"] = True
+        setting["together"] = d.pick("together", ("few", "all"), (1, 3))
     fits_many = d.labels.get("long") == "True"
     if "instances" in setting or fits_many:
         setting["instances"] = d.whole(1, 2**31)
@@ -212,6 +212,11 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(groups, "LEAST_WINDOWS", 1))
             stack.enter_context(mock.patch.object(groups, "SHARE", 1.0))
             stack.enter_context(mock.patch.object(transfers, "SMALL", -1))
+            if setting["together"] == "all":
+                # however many pairs are in question: of few windows that is a large share
+                lengths = importlib.import_module("skts.engines.cupy.profile.lengths")
+                stack.enter_context(mock.patch.object(lengths, "RUNS_PER_WINDOW", 300))
+                stack.enter_context(mock.patch.object(lengths, "MOST_PAIRS", 600))
             reached["lengths together"] += 1
         if setting.get("blocks"):
             stack.enter_context(small_blocks(setting["blocks"]))

@@ -20,7 +20,7 @@ from skts.engines.numba import NumbaEngine
 from . import oracle
 from .case import Case, Sample
 from .compare import Failure, check, close, nearest_rows, same
-from .draw import Draw
+from .draw import DIRT, Draw
 from .recipe import How, Recipe, check_output, plain, points_of, scaled
 
 PRECISIONS = ("auto", "float64", "float32")
@@ -869,7 +869,10 @@ class AllLengths(_Windowed):
         del options["window"]
         if grouped:
             options |= {"precision": "auto", "normalize": True, "time_limit": None}
-        series = d.numbers([(1, n)], holes=not grouped or d.chance(0.1))
+        # a group needs neighbours that are alike
+        alike = grouped and d.chance(0.8)
+        kinds = ("walk", "sine", "copies", "levels") if alike else DIRT
+        series = d.numbers([(1, n)], holes=not grouped or d.chance(0.1), kinds=kinds)
         data = {"a": d.form(series, form="single", label=" a")}
         return Case(self.name, data, options, relation=self.draw_relation(d))
 
