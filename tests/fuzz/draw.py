@@ -22,7 +22,7 @@ domains: dict[str, dict[str, dict[str, None]]] = {}
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 DIRT = (
     *("normal", "walk", "sine", "integers", "ties", "binary", "constant", "near-constant"),
-    *("ulps", "copies", "spikes", "loud", "zeros", "levels", "mixed"),
+    *("ulps", "copies", "beats", "spikes", "loud", "zeros", "levels", "mixed"),
 )
 EXACT = ("integers", "binary", "zeros")
 OFFSETS = (1e3, 1e5, 1e6, 1e9, 1e12, -1e3, -1e6, -1e9, -1e12)
@@ -128,6 +128,9 @@ class Draw:
             return base + rng.integers(-2, 3, n) * np.spacing(base)
         if kind == "copies":
             return self._copies(n)
+        if kind == "beats":
+            beat = rng.normal(size=self.whole(2, max(2, n // 3)))
+            return np.resize(beat, n) + rng.normal(size=n) * 10.0 ** -rng.integers(1, 9)
         if kind == "spikes":
             points = rng.normal(size=n)
             points[rng.random(n) < 0.1] *= 10.0 ** rng.integers(2, 9)

@@ -843,15 +843,15 @@ class AllLengths(_Windowed):
     name = "skts.motifs.pan_matrix_profile"
     most = 80
     #: Share of the cases whose lengths may be searched together.
-    grouped = 0.04
+    grouped = 0.08
 
     def draw(self, d: Draw) -> Case:
         n, count = d.size(1, self.most), d.pick("lengths", (1, 2, 3, 5, 9))
         grouped = d.pick("grouped", (False, True), (1 - self.grouped, self.grouped))
         if grouped:  # lengths that a GPU may search together, of a line that is long enough
-            n = d.whole(60, 300) if d.chance(0.8) else d.whole(300, 600)
+            n = d.whole(100, 300) if d.chance(0.8) else d.whole(300, 600)
             # the longer the windows, the less a point more changes: fewer pairs are in question
-            first = d.whole(n // 6, n // 2) if d.chance(0.7) else d.whole(8, n // 3)
+            first = d.whole(n // 12, n // 5) if d.chance(0.7) else d.whole(8, n // 2)
             count, apart = d.whole(2, 6 if d.chance(0.7) else 18), d.whole(1, 1 + d.chance(0.2))
             lengths = [min(n, first + apart * more) for more in range(count)]
         elif d.chance(0.01):
@@ -871,7 +871,7 @@ class AllLengths(_Windowed):
             options |= {"precision": "auto", "normalize": True, "time_limit": None}
         # a group needs neighbours that are alike
         alike = grouped and d.chance(0.8)
-        kinds = ("walk", "sine", "copies", "levels") if alike else DIRT
+        kinds = ("walk", "sine", "beats") if alike else DIRT
         series = d.numbers([(1, n)], holes=not grouped or d.chance(0.1), kinds=kinds)
         data = {"a": d.form(series, form="single", label=" a")}
         return Case(self.name, data, options, relation=self.draw_relation(d))

@@ -70,7 +70,7 @@ COSTS = {
     "skts.motifs.motif_chains": 4.5,
     "skts.motifs.motifs": 5.5,
     "skts.motifs.mpdist": 8.0,
-    "skts.motifs.pan_matrix_profile": 6.0,
+    "skts.motifs.pan_matrix_profile": 8.0,
     "skts.motifs.segment": 3.5,
     "skts.neighbors.dtw_window_search": 5.0,
     "skts.neighbors.elastic_parameter_search": 15.0,
