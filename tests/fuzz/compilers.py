@@ -23,10 +23,12 @@ from numba.core.caching import Cache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["share_compilers", "spent", "waits_for"]
+__all__ = ["WAITING", "share_compilers", "spent", "waits_for"]
 
-#: Seconds that this process has compiled, waited for others that do, or loaded kernels.
+#: Seconds that this process has compiled, waited for others that do, or loaded kernels; and has
+#: waited.
 spent: Counter[str] = Counter()
+WAITING = "waiting"
 _held: set[str] = set()
 _counting = threading.local()
 
@@ -94,7 +96,9 @@ def _take(file: TextIO, folder: Path, name: str) -> None:
     except BlockingIOError:
         note = folder / f"waits-{os.getpid()}"
         note.write_text(Path(file.name).name)
+        start = time.monotonic()
         fcntl.flock(file, fcntl.LOCK_EX)
+        spent[WAITING] += time.monotonic() - start
         note.unlink(missing_ok=True)
     file.truncate(0)
     file.write(f"{os.getpid()} {time.time():.0f} {name[-200:]}")

@@ -166,8 +166,12 @@ class Coverage:
             f"{total:,} cases in {seconds:,.0f} s of workers, "
             f"{total / max(seconds, 1e-9):,.0f} a second and worker"
         )
+        waiting = self.compiling[compilers.WAITING]
         for name, value in sorted(self.compiling.items()):
-            yield f"{value:,.0f} s of them for kernels of {name}: compiled, waited for, or loaded"
+            if name != compilers.WAITING:
+                yield f"{value:,.0f} s of them for kernels of {name}: to compile, wait for, or load"
+        if waiting:
+            yield f"{waiting:,.0f} s of these waiting for another worker"
         left: list[str] = []
         engines = sorted({engine for _, engine in self.computed})
         width = max(10, *map(len, engines)) if engines else 10
