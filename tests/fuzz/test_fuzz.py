@@ -6,11 +6,13 @@ import contextlib
 import fcntl
 import fnmatch
 import json
+import mmap
 import os
 import re
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from unittest import mock
@@ -25,7 +27,16 @@ from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, Warping, fin
 from skts.engines.cupy.elastic.programs import BandKernel
 from skts.engines.cupy.programs import all_kernels
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
-from tests.fuzz import Case, Sample, assert_right, compilers, instances, oracle_elastic, recipes
+from tests.fuzz import (
+    Case,
+    Sample,
+    assert_right,
+    compilers,
+    instances,
+    oracle_elastic,
+    recipes,
+    worker,
+)
 from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
@@ -37,6 +48,7 @@ from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
 from tests.fuzz.schedule import COSTS, pick_recipe
 from tests.fuzz.shrink import _smaller as simpler
 from tests.fuzz.shrink import shrink
+from tests.fuzz.worker import STATUS
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "benchmarks" / "results" / "attacks-fuzzing.json"
@@ -307,6 +319,32 @@ if any('"events"' in one for one in sys.orig_argv):
         return plain(x, y, metric=metric, window=window, cost=cost)
     skts.metrics.lb_keogh = lb_keogh
 """
+
+
+#: Writes its status for half a second, as often as it can.
+WRITER = """
+import mmap, runpy, sys, time
+worker = runpy.run_path(sys.argv[2])
+with open(sys.argv[1], "r+b") as file:
+    status = mmap.mmap(file.fileno(), worker["STATUS"].size)
+end = time.time() + 0.5
+while time.time() < end:
+    worker["tell_status"](status, 1, time.time(), 60.0, 0, 1.0)
+"""
+
+
+def test_a_status_is_read_whole_at_any_time(tmp_path):
+    path, now = tmp_path / "status", time.time()
+    path.write_bytes(STATUS.pack(0, now, 60.0, 0, 0.0))
+    with path.open("r+b") as file:
+        status = mmap.mmap(file.fileno(), STATUS.size)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, path, worker.__file__])
+    seen = set()
+    while writer.poll() is None:
+        number, began, limit, *_ = STATUS.unpack_from(status, 0)
+        assert began >= now and limit == 60.0
+        seen.add(number)
+    assert writer.returncode == 0 and seen == {0, 1}
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["STATUS", "WHERE", "work"]
+__all__ = ["STATUS", "WHERE", "tell_status", "work"]
 
 #: The signal on which a worker writes where its threads are, whatever they do.
 WHERE = signal.SIGUSR1
@@ -32,6 +32,14 @@ REPORTED = 2
 SAVED, SELDOM = 20.0, 50.0
 #: Exit code of a worker whose GPU is of no use any more.
 LOST = 77
+
+
+def tell_status(status: mmap.mmap, *values: float) -> None:
+    """Write what a worker is at, in one piece.
+
+    `pack_into` clears all first, and who looked then saw a case that had begun in 1970.
+    """
+    status[:] = STATUS.pack(*values)
 
 
 class Stopped(BaseException):
@@ -84,8 +92,7 @@ def work(order: dict[str, Any]) -> int:
             events.flush()
 
         def note(number: int, limit: float) -> None:
-            # in one piece: `pack_into` clears all first, and who looked then saw a case of 1970
-            status[:] = STATUS.pack(number, time.time(), limit, done, time.process_time())
+            tell_status(status, number, time.time(), limit, done, time.process_time())
 
         number, saved, pause, done = order["first"], time.monotonic(), SAVED, 0
         parent = os.getppid()
