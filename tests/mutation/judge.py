@@ -14,10 +14,12 @@ from .equivalent import reason_of
 from .mutants import Mutant
 from .sandbox import Sandbox
 
-__all__ = ["Judge", "modes_of"]
+__all__ = ["Judge", "modes_of", "settle"]
 
 #: Seconds that a process may take beside its tests, as many more where Numba compiles.
 STARTING, NUMBA = 20, 120
+#: Fates after which another mode may still kill a mutant.
+LIVE = ("survived", "unreached")
 #: What the emulator says of a program that g++ refuses.
 REFUSED = " does not compile:"
 
@@ -69,8 +71,29 @@ def modes_of(module: str) -> list[str]:
     return ways.get(kind_of(module), list(MODES))
 
 
+def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) -> dict | None:
+    """Return what became of a mutant by what came of its modes so far, if that tells it.
+
+    Where no more will come it is said to be not judged.
+    """
+    reason = reason_of(mutant)
+    dead = [answer for answer in answers if answer["fate"] not in LIVE]
+    if reason:
+        fate, by = "equivalent", reason
+    elif dead:
+        fate, by = dead[0]["fate"], dead[0]["by"]
+    elif len(answers) == len(modes_of(mutant.module)):
+        fate, by = min(answer["fate"] for answer in answers), ""  # survived, if it was reached
+    elif last:
+        fate, by = "not judged", ", ".join(f"{each['mode']} {each['fate']}" for each in answers)
+    else:
+        return None
+    sums = {name: sum(answer[name] for answer in answers) for name in ("tests", "seconds")}
+    return {"key": mutant.key, **vars(mutant), "fate": fate, "by": by, **sums}
+
+
 class Judge:
-    """Judges mutants, one at a time.
+    """Judges mutants, each in one mode at a time.
 
     Parameters
     ----------
@@ -97,21 +120,29 @@ class Judge:
             log = (self.sandbox.own / "log.txt").read_text()[-4000:]
             raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
 
-    def judge(self, mutant: Mutant) -> dict[str, Any]:
-        """Run the tests that concern a mutant; return what became of it."""
-        begin = time.perf_counter()
-        reason = reason_of(mutant)
-        if reason:
-            fate, by, count = "equivalent", reason, 0
-        else:
-            fate, by, count = self._try(mutant)
-        seconds = round(time.perf_counter() - begin, 1)
-        result = {"key": mutant.key, **vars(mutant)}
-        return {**result, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+    def judge(self, task: tuple[Mutant, str]) -> dict[str, Any] | None:
+        """Run the tests of one mode that concern a mutant; return what became of it.
 
-    def _try(self, mutant: Mutant) -> tuple[str, str, int]:
+        There is no answer where another mode has killed it already.
+        """
+        mutant, mode = task
+        flag = self.sandbox.settled / mutant.key
+        if flag.exists():
+            return None
+        begin = time.perf_counter()
+        fate, by, count = self._try(mutant, mode)
+        if fate not in LIVE:
+            flag.touch()
+        seconds = round(time.perf_counter() - begin, 1)
+        return {"mode": mode, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+
+    def _try(self, mutant: Mutant, mode: str) -> tuple[str, str, int]:
         """Return what became of a mutant, by which test, and how many there were."""
         base = self.sandbox.base
+        tests = concerned(self.tables.get(mode, {}), base, mutant.module, mutant.function, mode)
+        count = len(tests)
+        if not tests:
+            return "unreached", "", 0
         source = mutant.apply((base / mutant.module).read_text())
         compiled = holds_kernels(base, mutant.module)
         stale = set()
@@ -119,29 +150,23 @@ class Judge:
             stale = importers(base, mutant.module)
             compiled = compiled or any(holds_kernels(base, name) for name in stale)
         copy = self.sandbox.mutate(mutant.module, source, stale)
-        count, fate = 0, "unreached"
-        for mode in modes_of(mutant.module):
-            table = self.tables.get(mode, {})
-            tests = concerned(table, base, mutant.module, mutant.function, mode)
-            count += len(tests)
-            while tests:
-                limit = STARTING + 4 * sum(seconds for _, seconds in tests)
-                limit += NUMBA if compiled and mode != "interpreted" else 0
-                names = [name for name, _ in tests]
-                failed = self.sandbox.call(run_tests, copy, mode, names, limit=limit)
-                if failed is None:
-                    return "timeout", mode, count
-                if failed == {}:
-                    return "killed", f"{mode}: the process died", count
-                if not failed:
-                    fate = "survived"
-                    break
-                if failed.endswith(REFUSED):
-                    return "refused", failed, count
-                if self._is_sound(mode, failed, names):
-                    return "killed", f"{mode}: {failed}", count
-                tests = [test for test in tests if test[0] != failed]
-        return fate, "", count
+        while tests:
+            limit = STARTING + 4 * sum(seconds for _, seconds in tests)
+            limit += NUMBA if compiled and mode != "interpreted" else 0
+            names = [name for name, _ in tests]
+            failed = self.sandbox.call(run_tests, copy, mode, names, limit=limit)
+            if failed is None:
+                return "timeout", mode, count
+            if failed == {}:
+                return "killed", f"{mode}: the process died", count
+            if not failed:
+                return "survived", "", count
+            if failed.endswith(REFUSED):
+                return "refused", failed, count
+            if self._is_sound(mode, failed, names):
+                return "killed", f"{mode}: {failed}", count
+            tests = [test for test in tests if test[0] != failed]
+        return "unreached", "", count
 
     def _is_sound(self, mode: str, test: str, tests: list[str]) -> bool:
         """Whether a test passes without a mutant; one that is not in a table need not."""

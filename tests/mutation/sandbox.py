@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -69,6 +70,8 @@ class Sandbox:
         self._runs = folder / f"run-{os.getpid()}"
         self.kernels.mkdir(parents=True, exist_ok=True)
         atexit.register(shutil.rmtree, self._runs, ignore_errors=True)
+        self.settled = self._runs / "settled"
+        self.settled.mkdir(parents=True)
         _import_what_tests_need()
         self._refresh()
 
@@ -123,6 +126,12 @@ class Sandbox:
         shutil.copytree(self.kernels, copy / KERNELS, copy_function=os.link)
         return copy
 
+    def _share(self, kernels: Path) -> None:
+        """Keep the programs of the emulator that were compiled in a copy."""
+        for program in kernels.glob("*.so") if kernels != self.kernels else ():
+            with suppress(FileExistsError):
+                os.link(program, self.kernels / program.name)
+
     def call(
         self, function: Callable[..., Any], root: Path, mode: str, *args: Any, limit: float
     ) -> Any:
@@ -154,6 +163,11 @@ class Sandbox:
         if child == 0:
             _set_limits(limit)
             os.environ["SKTS_EMULATOR_CACHE"] = str(kernels)
+            # of its own: pytest numbers its folders, and many at once take the same number
+            (self.own / "tmp").mkdir(exist_ok=True)
+            for name in ("TMPDIR", "PYTEST_DEBUG_TEMPROOT"):
+                os.environ[name] = str(self.own / "tmp")
+            tempfile.tempdir = None
             _run_child(function, root, mode, args, answer, log)
         _running.add(child)
         stop = time.monotonic() + self.patience * limit
@@ -173,6 +187,7 @@ class Sandbox:
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
             _running.discard(child)
+            self._share(kernels)
         return json.loads(answer.read_text()) if answer.exists() else {}
 
 
