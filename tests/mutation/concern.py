@@ -267,10 +267,10 @@ class Tables:
         modules = [m for m in modules if m.endswith((".py", ".cu", ".cuh"))]
         self.wanted = []
         contents = {file: (root / file).read_bytes() for file in files}
-        # what compiles for the others first, and large files
-        for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
-            for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
-                digest = hashlib.sha256(data + "\0".join(modules).encode()).hexdigest()[:16]
+        # large files first, and of each what compiles for the others
+        for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
+            digest = hashlib.sha256(data + "\0".join(modules).encode()).hexdigest()[:16]
+            for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
                 parts = 1 + len(data) // PART[mode]
                 self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
         self.tests: dict[Part, dict[str, Any]] = {}

@@ -115,8 +115,8 @@ class Judge:
         """
         table = self.tables[mode]
         some = sorted(table, key=lambda name: table[name]["seconds"])[:4]
-        failed = self.sandbox.call(run_tests, self.sandbox.base, mode, some, limit=300)
-        if failed != "":
+        failed = some and self.sandbox.call(run_tests, self.sandbox.base, mode, some, limit=300)
+        if failed or failed is None:
             log = (self.sandbox.own / "log.txt").read_text()[-4000:]
             raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
 
