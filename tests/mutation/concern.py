@@ -298,7 +298,7 @@ class Tables:
             there = self.tests.get(part, {})
             for name, entry in there.items():
                 like = there[entry["like"]] if "like" in entry else entry
-                tables[part.mode][name] = {**like, "seconds": entry["seconds"]}
+                tables[part.mode][name] = {**like, **entry}
         return tables
 
 
