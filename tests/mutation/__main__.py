@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from .concern import MODES, Tables
-from .judge import Judge, modes_of
+from .judge import Judge, modes_of, settle
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
 from .record import keep

@@ -19,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from .sandbox import Sandbox
+from .sandbox import OutOfTime, Sandbox
 
 __all__ = [
     "MODES",
@@ -88,13 +88,15 @@ class Recorder(Plugin):
         The repository.
     part : Part
         How kernels run, and which tests: those of every `parts`-th function of those collected.
+    so_far : Path
+        File of what is known, in case that this process is ended.
     deadline : float
         Time of `time.monotonic` from which no test begins.
     """
 
-    def __init__(self, root: Path, part: Part, deadline: float = float("inf")) -> None:
+    def __init__(self, root: Path, part: Part, so_far: Path, deadline: float) -> None:
         self.prefix = str(root) + "/"
-        self.part, self.mode, self.deadline = part, part.mode, deadline
+        self.part, self.mode, self.so_far, self.deadline = part, part.mode, so_far, deadline
         self.cases: dict[str, list[str]] = {}
         self.too_long: set[str] = set()
         self.left = 0
@@ -168,7 +170,9 @@ class Recorder(Plugin):
         signal.signal(signal.SIGVTALRM, _too_long)
         longest = LONGEST[self.mode]
         # what has to be compiled first is not counted
-        passed, seconds = self._run(item, nextitem, longest * (10 if self.mode == "compiled" else 1))
+        passed, seconds = self._run(
+            item, nextitem, longest * (10 if self.mode == "compiled" else 1)
+        )
         if passed and self.mode == "compiled" and seconds > longest / 10:
             passed, seconds = self._run(item, nextitem, longest)
         if passed:
@@ -181,6 +185,9 @@ class Recorder(Plugin):
             }
         elif seconds >= longest:
             self.too_long.add(name)
+        partial = self.so_far.with_suffix(".part")
+        partial.write_text(json.dumps({"tests": self.tests(), "left": 1}))
+        partial.replace(self.so_far)
         return True
 
     def _run(
@@ -237,12 +244,17 @@ class Part:
 
     def record(self, sandbox: Sandbox, deadline: float) -> dict[str, Any]:
         """Run them; return, by test, its seconds and what it calls, and how many had no time."""
-        tests = sandbox.call(_record, sandbox.base, self.mode, self, deadline, limit=1500)
-        if not isinstance(tests, dict) or "tests" not in tests:
-            log = (sandbox.own / "log.txt").read_text(errors="replace")[-2000:]
-            print(f"{self}: the process died or took too long\n{log}", flush=True)
-            return {"tests": {}, "left": 0}
-        return tests
+        so_far = sandbox.own / "so_far.json"
+        so_far.write_text(json.dumps({"tests": {}, "left": 1}))
+        done = None
+        with suppress(OutOfTime):
+            done = sandbox.call(
+                _record, sandbox.base, self.mode, self, so_far, deadline, limit=1500
+            )
+            if not done:
+                log = (sandbox.own / "log.txt").read_text(errors="replace")[-2000:]
+                print(f"{self}: the process died or took too long\n{log}", flush=True)
+        return done or json.loads(so_far.read_text())
 
 
 class Tables:
@@ -306,11 +318,11 @@ def _too_long(number: int, frame: Any) -> None:
     pytest.fail("takes too long to be of use here")
 
 
-def _record(root: Path, part: Part, deadline: float) -> dict[str, Any]:
+def _record(root: Path, part: Part, so_far: Path, deadline: float) -> dict[str, Any]:
     from tests.fuzz.compilers import share_compilers
 
     share_compilers(root.parent / "locks")
-    recorder = Recorder(root, part, deadline)
+    recorder = Recorder(root, part, so_far, deadline)
     options = ["-q", "-p", "no:cacheprovider", "--disable-warnings", "-o", "timeout=0"]
     pytest.main([*options, "-m", MARKS[part.mode], part.file], plugins=[recorder])
     return {"tests": recorder.tests(), "left": recorder.left}
