@@ -319,9 +319,10 @@ def _too_long(number: int, frame: Any) -> None:
 
 
 def _record(root: Path, part: Part, so_far: Path, deadline: float) -> dict[str, Any]:
-    from tests.fuzz.compilers import share_compilers
+    if part.mode == "compiled":
+        from tests.fuzz.compilers import share_compilers
 
-    share_compilers(root.parent / "locks")
+        share_compilers(root.parent / "locks")
     recorder = Recorder(root, part, so_far, deadline)
     options = ["-q", "-p", "no:cacheprovider", "--disable-warnings", "-o", "timeout=0"]
     pytest.main([*options, "-m", MARKS[part.mode], part.file], plugins=[recorder])
