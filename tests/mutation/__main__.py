@@ -83,6 +83,7 @@ def parse() -> argparse.Namespace:
     add("--list", nargs="*", help="only list the mutants of these files")
     add("--summary", action="store_true", help="only show all results so far")
     add("--record", type=Path, help="only add the results of --known to this record")
+    add("--commit", help="of what was judged, for the record")
     return parser.parse_args()
 
 
@@ -189,7 +190,8 @@ def main() -> None:
     if options.record:
         lines = [line for path in options.known for line in path.read_text().splitlines()]
         command = f"python -m tests.mutation --sample {len(lines)} --seed {options.seed}"
-        keep(options.record, list(map(json.loads, lines)), options.seed, command)
+        results = list(map(json.loads, lines))
+        keep(options.record, results, options.seed, command, options.commit)
         return
     there = [mutants_of(ROOT, module) for module in modules_of(options.modules)]
     everything = [m for mutants in there for m in mutants]

@@ -238,4 +238,10 @@ def test_results_are_kept_by_module(tmp_path):
         "all": [4, 1, 1, 1, 1, 0, 0.333],
     }
     assert [row["mutants"] for row in found["runs"]] == [3, 1]
+    # draws stay in their order, and each with its commit
+    keep(path, [result("e", "one.py", "survived")], 3, "", "first")
+    keep(path, [result("e", "one.py", "killed")], 3, "", "second")
+    last = json.loads(path.read_text())["runs"][-1]
+    assert (last["seed"], last["commit"], last["killed at first"]) == (3, "first", 0.0)
+    assert last["killed by slow or new tests"] == 1
     assert len(found["mutants"]) == 4
