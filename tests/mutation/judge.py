@@ -17,7 +17,7 @@ from .sandbox import Sandbox
 __all__ = ["Judge", "modes_of", "settle"]
 
 #: Seconds that a process may take beside its tests, as many more where Numba compiles.
-STARTING, NUMBA = 20, 120
+STARTING, NUMBA = 20, 240
 #: Fates after which another mode may still kill a mutant.
 LIVE = ("survived", "unreached")
 #: What the emulator says of a program that g++ refuses.
@@ -50,14 +50,27 @@ class Stopper(Plugin):
         self.failed = self.failed or f"{name}{REFUSED if refused else ''}"
 
 
-def run_tests(root: Path, tests: list[str]) -> str:
+def run_tests(root: Path, tests: list[str], *more: str) -> str:
     """Run tests in this process; return the name of the first that fails, or nothing."""
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     stopper = Stopper(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings"]
+    options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings", *more]
     code = pytest.main([*options, *files], plugins=[stopper])
     return stopper.failed or ("import of the package" if code != 0 else "")
+
+
+def first_failure(root: Path, tests: list[str]) -> str:
+    """Run tests as `run_tests` does, and none after one that fails."""
+    return run_tests(root, tests, "-x")
+
+
+def compile_for(root: Path, tests: list[str]) -> str:
+    """Run tests, so that what they compile is on the disk for others."""
+    from tests.fuzz.compilers import share_compilers
+
+    share_compilers(root.parent / "locks")
+    return run_tests(root, tests)
 
 
 def modes_of(module: str) -> list[str]:
@@ -118,7 +131,7 @@ class Judge:
         some = sorted(ran, key=lambda name: table[name]["seconds"])[:4]
         if not some:
             return
-        failed = self.sandbox.call(run_tests, self.sandbox.base, mode, some, limit=300)
+        failed = self.sandbox.call(first_failure, self.sandbox.base, mode, some, limit=300)
         if failed != "":
             log = (self.sandbox.own / "log.txt").read_text()[-4000:]
             raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
@@ -152,14 +165,18 @@ class Judge:
         if mutant.module.endswith(".py") and (compiled or not mutant.function):
             stale = importers(base, mutant.module)
             compiled = compiled or any(holds_kernels(base, name) for name in stale)
+        if mode == "compiled":
+            self._compile_for([name for name, _ in tests])
         copy = self.sandbox.mutate(mutant.module, source, stale)
         while tests:
             limit = STARTING + 4 * sum(seconds for _, seconds in tests)
             limit += NUMBA if compiled and mode != "interpreted" else 0
             names = [name for name, _ in tests]
-            failed = self.sandbox.call(run_tests, copy, mode, names, limit=limit)
+            failed = self.sandbox.call(first_failure, copy, mode, names, limit=limit)
             if failed is None:
-                return "timeout", mode, count
+                # unless they take as long without it
+                there = self.sandbox.call(first_failure, base, mode, names, limit=limit)
+                return "survived" if there is None else "timeout", mode, count
             if failed == {}:
                 return "killed", f"{mode}: the process died", count
             if not failed:
@@ -171,11 +188,19 @@ class Judge:
             tests = [test for test in tests if test[0] != failed]
         return "unreached", "", count
 
+    def _compile_for(self, tests: list[str]) -> None:
+        """Compile what tests need that nobody has run here, so that copies need not."""
+        cold = [name for name in tests if not self.sandbox.compiled(name).exists()]
+        if cold:
+            self.sandbox.call(compile_for, self.sandbox.base, "compiled", cold, limit=1500)
+            for name in cold:
+                self.sandbox.compiled(name).touch()
+
     def _is_sound(self, mode: str, test: str, tests: list[str]) -> bool:
         """Whether a test passes without a mutant; one that is not in a table need not."""
         if test not in tests:
             return True
         if (mode, test) not in self.sound:
-            failed = self.sandbox.call(run_tests, self.sandbox.base, mode, [test], limit=300)
+            failed = self.sandbox.call(first_failure, self.sandbox.base, mode, [test], limit=300)
             self.sound[mode, test] = failed == ""
         return self.sound[mode, test]

@@ -7,6 +7,7 @@ saves the seconds that NumPy, Numba, scikit-learn and pytest take to start.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib
 import json
 import os
@@ -67,6 +68,7 @@ class Sandbox:
         self.base = folder / "base"
         self.kernels = folder / "kernels"
         self.deadline, self.patience = deadline, patience
+        self._compiled = folder / "compiled"
         self._runs = folder / f"run-{os.getpid()}"
         self.kernels.mkdir(parents=True, exist_ok=True)
         atexit.register(shutil.rmtree, self._runs, ignore_errors=True)
@@ -81,6 +83,10 @@ class Sandbox:
         folder = self._runs / str(os.getpid())
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def compiled(self, test: str) -> Path:
+        """File that is there when all that a test compiles is in the copy."""
+        return self._compiled / hashlib.sha256(test.encode()).hexdigest()[:32]
 
     def _refresh(self) -> None:
         """Bring the copy up to date; what did not change keeps its time, and its kernels."""
@@ -98,11 +104,13 @@ class Sandbox:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.unlink(missing_ok=True)
                     shutil.copy2(file, target)
+                    shutil.rmtree(self._compiled, ignore_errors=True)
         if begins:  # with its time, a source finds the kernels that were compiled from it
             for cached in (self.root / "skts").rglob("__pycache__/*.nb[ci]"):
                 target = self.base / cached.relative_to(self.root)
                 target.parent.mkdir(exist_ok=True)
                 shutil.copy2(cached, target)
+        self._compiled.mkdir(exist_ok=True)
         for file in [f for f in self.base.rglob("*") if f.is_file()]:
             name = file.relative_to(self.base)
             if "__pycache__" not in file.parts and name not in wanted:
