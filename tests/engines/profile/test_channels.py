@@ -245,13 +245,16 @@ def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
 BOUNDS = """
 template <typename T>
 __device__ void bound(
-    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize, double* found) {
+    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize,
+    double* found) {
     const int n = 3 * JOIN_GROUP;
-    const ChannelBound all = bound_channel<T>(a, b, n, n, 0, n, 1, JOIN_GROUP + 1, again, length, normalize);
+    const ChannelBound all =
+        bound_channel<T>(a, b, n, n, 0, n, 1, JOIN_GROUP + 1, again, length, normalize);
     found[0] = all.error, found[1] = all.rest;
 }
 extern "C" __global__ void bounds(
-    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize, double* found) {
+    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize,
+    double* found) {
     bound<double>(a, b, again, length, normalize, found);
     bound<float>(a, b, again, length, normalize, found + 2);
 }
@@ -261,7 +264,7 @@ extern "C" __global__ void bounds(
 @pytest.mark.gpu
 @pytest.mark.parametrize("normalize", [True, False])
 def test_bounds_of_a_block_on_a_gpu_are_those_of_its_groups(rng, normalize):
-    """Each term by itself, beside next to nothing of the others; see docs/developer/numerics.rst."""
+    """Each term by itself, beside next to nothing of others: docs/developer/numerics.rst."""
     missing = find_engine("cupy").available()
     if missing is not None:
         pytest.skip(missing)
