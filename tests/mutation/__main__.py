@@ -79,6 +79,9 @@ def parse() -> argparse.Namespace:
     add("--output", type=Path, default=FOLDER, help="folder of results.jsonl and concern.jsonl")
     add("--known", nargs="*", type=Path, default=[], help="results of other runs")
     add("--tables", nargs="*", type=Path, default=[], help="concern.jsonl of other runs")
+    add(
+        "--tables-of", nargs="*", default=[], help="files or folders to make tables of; default all"
+    )
     add("--recorded", action="store_true", help="no new tables: only tests that are in some")
     add("--list", nargs="*", help="only list the mutants of these files")
     add("--summary", action="store_true", help="only show all results so far")
@@ -110,7 +113,8 @@ def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict
     """Return which tests call what, by mode; None if the time was not enough."""
     path = options.output / "concern.jsonl"
     tables = Tables(ROOT, test_files(options.tests), options.modes, [*options.tables, path])
-    missing = [] if options.recorded else tables.missing()
+    asked = set(test_files(options.tables_of or options.tests))
+    missing = [part for part in tables.missing() if part.file in asked and not options.recorded]
     begin = time.monotonic()
     deadline, sandbox.deadline = sandbox.deadline, begin + options.table_seconds + LATEST
     sandbox.deadline = min(deadline, sandbox.deadline)
@@ -130,7 +134,7 @@ def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict
     if missing:
         left = len(tables.missing())
         print(f"tables: {time.monotonic() - begin:.0f} s, {left} parts not whole", flush=True)
-    partly = options.recorded or options.table_seconds < float("inf")
+    partly = options.recorded or options.tables_of or options.table_seconds < float("inf")
     return tables.by_mode() if partly or not tables.missing() else None
 
 
