@@ -242,10 +242,13 @@ def _attacked(name, column):
 
 
 def _killed(least=60):
-    """Percent of mutants that the tests of the day killed, in the newest draws of so many."""
+    """Percent of mutants that the tests of the day killed, in the newest draws of so many.
+
+    Draws that were stopped do not count: a mutant that dies is judged before one that lives.
+    """
     killed, judged = 0, 0
     for run in reversed(record("attacks-mutation")["runs"]):
-        if judged < least:
+        if judged < least and run["not judged"] <= 0.1 * run["mutants"]:
             killed += run["killed"]
             judged += run["killed"] + run["killed by slow or new tests"] + run["survived"]
     return [100 * killed / judged]
