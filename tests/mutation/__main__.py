@@ -30,14 +30,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
 from typing import Any
 
 from .concern import MODES, Tables
-from .judge import Judge, modes_of
+from .judge import Judge, modes_of, settle
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
 from .record import keep
@@ -48,10 +47,16 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "mutation"
 #: Folders and files of tests that say something about engines.
 TESTS = ("tests/engines", "tests/metrics", "tests/neighbors", "tests/motifs", "tests/cluster")
-TESTS = (*TESTS, "tests/tree", "tests/test_memory_budgets.py", "tests/test_config.py")
+TESTS = (*TESTS, "tests/tree", "tests/averages", "tests/ensemble", "tests/feature_extraction")
+TESTS = (*TESTS, "tests/properties", "tests/test_memory_budgets.py", "tests/test_config.py")
+TESTS = (*TESTS, "tests/test_costs.py", "tests/test_numerics.py")
 #: Files that take long, or compare with other packages, and tell nothing that others do not.
 LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cache")
 LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute")
+
+
+#: Seconds that a test may go on when the time for tables is over.
+LATEST = 20
 
 
 def parse() -> argparse.Namespace:
@@ -67,16 +72,21 @@ def parse() -> argparse.Namespace:
     add("--tests", nargs="*", default=TESTS, help="files or folders of tests")
     add("--judged", action="store_true", help="draw nothing: the mutants that have results")
     add("--again", nargs="*", action="extend", default=[], help="fates to judge again: survived")
-    add("--jobs", type=int, default=1, help="processes")
+    add("--jobs", type=int, default=1, help="processes; 0 for one on each core")
     add("--seconds", type=float, default=float("inf"), help="stop after that time")
+    add("--table-seconds", type=float, default=float("inf"), help="stop making tables after that")
     add("--patience", type=float, default=10, help="seconds on the clock for one of the processor")
     add("--output", type=Path, default=FOLDER, help="folder of results.jsonl and concern.jsonl")
     add("--known", nargs="*", type=Path, default=[], help="results of other runs")
     add("--tables", nargs="*", type=Path, default=[], help="concern.jsonl of other runs")
+    add(
+        "--tables-of", nargs="*", default=[], help="files or folders to make tables of; default all"
+    )
     add("--recorded", action="store_true", help="no new tables: only tests that are in some")
     add("--list", nargs="*", help="only list the mutants of these files")
     add("--summary", action="store_true", help="only show all results so far")
     add("--record", type=Path, help="only add the results of --known to this record")
+    add("--commit", help="of what was judged, for the record")
     return parser.parse_args()
 
 
@@ -102,25 +112,30 @@ def test_files(names: list[str]) -> list[str]:
 def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict] | None:
     """Return which tests call what, by mode; None if the time was not enough."""
     path = options.output / "concern.jsonl"
-    stored = FOLDER / "concern.jsonl"
-    tables = Tables(ROOT, test_files(options.tests), options.modes, [stored, path, *options.tables])
-    missing = [] if options.recorded else tables.missing()
+    tables = Tables(ROOT, test_files(options.tests), options.modes, [*options.tables, path])
+    asked = set(test_files(options.tables_of or options.tests))
+    missing = [part for part in tables.missing() if part.file in asked and not options.recorded]
     begin = time.monotonic()
+    deadline, sandbox.deadline = sandbox.deadline, begin + options.table_seconds + LATEST
+    sandbox.deadline = min(deadline, sandbox.deadline)
 
     def record(part: Any) -> tuple[dict[str, Any], float]:
         start = time.monotonic()
-        return part.record(sandbox), time.monotonic() - start
+        return part.record(sandbox, begin + options.table_seconds), time.monotonic() - start
 
-    done = work(record, missing, options.jobs, sandbox.deadline) if missing else ()
-    for i, (part, (tests, seconds)) in enumerate(done, 1):
-        tables.add(part, tests, stored)
+    end = min(begin + options.table_seconds, deadline)
+    done = work(record, missing, options.jobs, end) if missing else ()
+    for i, (part, (recorded, seconds)) in enumerate(done, 1):
+        tables.add(part, recorded, path)
         where = f"{part.mode}: {part.file} {part.part + 1}/{part.parts}"
-        print(f"{i}/{len(missing)} {where}: {len(tests)} tests, {seconds:.0f} s", flush=True)
-    if options.output != FOLDER and stored.exists():
-        shutil.copyfile(stored, path)
+        tests = f"{len(recorded['tests'])} tests, {recorded['left']} left"
+        print(f"{i}/{len(missing)} {where}: {tests}, {seconds:.0f} s", flush=True)
+    sandbox.deadline = deadline
     if missing:
-        print(f"tables: {time.monotonic() - begin:.0f} s", flush=True)
-    return tables.by_mode() if options.recorded or not tables.missing() else None
+        left = len(tables.missing())
+        print(f"tables: {time.monotonic() - begin:.0f} s, {left} parts not whole", flush=True)
+    partly = options.recorded or options.tables_of or options.table_seconds < float("inf")
+    return tables.by_mode() if partly or not tables.missing() else None
 
 
 def judge_all(
@@ -135,20 +150,42 @@ def judge_all(
     for mode in tables:
         if any(mode in modes_of(mutant.module) for mutant in mutants):
             judge.check(mode)
-    done = work(judge.judge, mutants, options.jobs, sandbox.deadline)
+    answers: dict[str, list[dict[str, Any]]] = {mutant.key: [] for mutant in mutants}
     with (options.output / "results.jsonl").open("a") as out:
-        for i, (mutant, result) in enumerate(done, 1):
-            known[mutant.key] = result
-            out.write(json.dumps(result) + "\n")
-            out.flush()
-            change = f"{mutant.function}: {mutant.before} -> {mutant.after}"
-            fate = f"{i}/{len(mutants)} {result['fate']} {result['seconds']} s"
-            print(f"{fate} {mutant.module}:{mutant.line} {change} {result['by']}", flush=True)
+
+        def keep_if_settled(mutant: Mutant, last: bool = False) -> None:
+            result = settle(mutant, answers[mutant.key], last)
+            if mutant.key in waiting and result is not None:
+                waiting.remove(mutant.key)
+                known[mutant.key] = result
+                out.write(json.dumps(result) + "\n")
+                out.flush()
+                change = f"{mutant.function}: {mutant.before} -> {mutant.after}"
+                fate = f"{len(mutants) - len(waiting)}/{len(mutants)} {result['fate']}"
+                where = f"{mutant.module}:{mutant.line}"
+                print(f"{fate} {result['seconds']} s {where} {change} {result['by']}", flush=True)
+
+        waiting = set(answers)
+        for mutant in mutants:
+            keep_if_settled(mutant)  # those that are excused
+        # the fastest mode of all first: few are left for the others
+        tasks = [
+            (mutant, modes_of(mutant.module)[rank])
+            for rank in range(len(MODES))
+            for mutant in mutants
+            if mutant.key in waiting and rank < len(modes_of(mutant.module))
+        ]
+        for (mutant, _), answer in work(judge.judge, tasks, options.jobs, sandbox.deadline):
+            answers[mutant.key].append(answer)
+            keep_if_settled(mutant)
+        for mutant in mutants:
+            keep_if_settled(mutant, last=True)
 
 
 def main() -> None:
     """Run."""
     options = parse()
+    options.jobs = options.jobs or len(os.sched_getaffinity(0))
     if options.list is not None:
         for module in modules_of(options.list):
             for m in mutants_of(ROOT, module):
@@ -157,7 +194,8 @@ def main() -> None:
     if options.record:
         lines = [line for path in options.known for line in path.read_text().splitlines()]
         command = f"python -m tests.mutation --sample {len(lines)} --seed {options.seed}"
-        keep(options.record, list(map(json.loads, lines)), options.seed, command)
+        results = list(map(json.loads, lines))
+        keep(options.record, results, options.seed, command, options.commit)
         return
     there = [mutants_of(ROOT, module) for module in modules_of(options.modules)]
     everything = [m for mutants in there for m in mutants]
@@ -170,18 +208,21 @@ def main() -> None:
         drawn = [m for m in everything if m.key in known]
     chosen = set(modules_of(options.only))
     drawn = [m for m in drawn if m.module in chosen]
-    waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in set(options.again)]
+    again = {"not judged", *options.again}
+    waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in again]
     for folder in (FOLDER, options.output):
         folder.mkdir(parents=True, exist_ok=True)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    os.environ.pop("SKTS_EMULATE_GPU", None)
+    # each copy keeps its kernels beside its sources, with those that it begins with
+    for name in ("SKTS_EMULATE_GPU", "NUMBA_CACHE_DIR"):
+        os.environ.pop(name, None)
     sandbox = Sandbox(ROOT, FOLDER, time.monotonic() + options.seconds, options.patience)
     tables = make_tables(sandbox, options) if waiting else None
     if tables is not None:
         judge_all(sandbox, tables, waiting, known, options)
     print(summarize([known[m.key] for m in drawn if m.key in known]))
-    missing = sum(m.key not in known for m in drawn)
+    missing = sum(m.key not in known or known[m.key]["fate"] == "not judged" for m in drawn)
     print(f"{len(drawn)} drawn, {missing} not judged yet")
 
 

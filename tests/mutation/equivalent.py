@@ -1349,6 +1349,33 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "128 threads are 4 warps of 31, too",
         ),
     ],
+    _E + "cupy/profile/many_channels.cu": [
+        (
+            "settle_runs",
+            "if (!within || at + 1 < M || at >= C || lowers[r][q] < 0) continue;",
+            ("|| -> && #2",),
+            "sums beyond the last channel are infinite, or more is listed, and the same is found",
+        ),
+    ],
+    _E + "cupy/profile/lengths.cu": [
+        (
+            "limits",
+            "if (n_known < n_mine) look_at(guess + i - from - (lengths[n_mine - 1] - lengths[0]));",
+            ("+ -> -",),
+            SPARES,
+        ),
+    ],
+    _E + "cupy/kshape/fft.cuh": [
+        ("wait", "if constexpr (T <= 32)", ("32 -> 31",), "all warps wait, and not one alone"),
+    ],
+    _E + "cupy/shapelets/sift.cuh": [
+        (
+            "begin_block",
+            "const int all = (length + R - 1) / R * R;",
+            ("/ -> *",),
+            "points are loaded some steps at a time where they could be at once: the same are",
+        ),
+    ],
     _E + "cupy/signatures.py": [
         (
             "_parts",

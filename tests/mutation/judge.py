@@ -14,10 +14,12 @@ from .equivalent import reason_of
 from .mutants import Mutant
 from .sandbox import Sandbox
 
-__all__ = ["Judge", "modes_of"]
+__all__ = ["Judge", "modes_of", "settle"]
 
 #: Seconds that a process may take beside its tests, as many more where Numba compiles.
-STARTING, NUMBA = 20, 120
+STARTING, NUMBA = 20, 240
+#: Fates after which another mode may still kill a mutant.
+LIVE = ("survived", "unreached")
 #: What the emulator says of a program that g++ refuses.
 REFUSED = " does not compile:"
 
@@ -48,14 +50,27 @@ class Stopper(Plugin):
         self.failed = self.failed or f"{name}{REFUSED if refused else ''}"
 
 
-def run_tests(root: Path, tests: list[str]) -> str:
+def run_tests(root: Path, tests: list[str], *more: str) -> str:
     """Run tests in this process; return the name of the first that fails, or nothing."""
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     stopper = Stopper(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings"]
+    options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings", *more]
     code = pytest.main([*options, *files], plugins=[stopper])
     return stopper.failed or ("import of the package" if code != 0 else "")
+
+
+def first_failure(root: Path, tests: list[str]) -> str:
+    """Run tests as `run_tests` does, and none after one that fails."""
+    return run_tests(root, tests, "-x")
+
+
+def compile_for(root: Path, tests: list[str]) -> str:
+    """Run tests, so that what they compile is on the disk for others."""
+    from tests.fuzz.compilers import share_compilers
+
+    share_compilers(root.parent / "locks")
+    return run_tests(root, tests)
 
 
 def modes_of(module: str) -> list[str]:
@@ -69,8 +84,29 @@ def modes_of(module: str) -> list[str]:
     return ways.get(kind_of(module), list(MODES))
 
 
+def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) -> dict | None:
+    """Return what became of a mutant by what came of its modes so far, if that tells it.
+
+    Where no more will come it is said to be not judged.
+    """
+    reason = reason_of(mutant)
+    dead = [answer for answer in answers if answer["fate"] not in LIVE]
+    if reason:
+        fate, by = "equivalent", reason
+    elif dead:
+        fate, by = dead[0]["fate"], dead[0]["by"]
+    elif len(answers) == len(modes_of(mutant.module)):
+        fate, by = min(answer["fate"] for answer in answers), ""  # survived, if it was reached
+    elif last:
+        fate, by = "not judged", ", ".join(f"{each['mode']} {each['fate']}" for each in answers)
+    else:
+        return None
+    sums = {name: sum(answer[name] for answer in answers) for name in ("tests", "seconds")}
+    return {"key": mutant.key, **vars(mutant), "fate": fate, "by": by, **sums}
+
+
 class Judge:
-    """Judges mutants, one at a time.
+    """Judges mutants, each in one mode at a time.
 
     Parameters
     ----------
@@ -91,63 +127,80 @@ class Judge:
         A few tell whether tests run here at all: each that fails with a mutant meets `_is_sound`.
         """
         table = self.tables[mode]
-        some = sorted(table, key=lambda name: table[name]["seconds"])[:4]
-        failed = self.sandbox.call(run_tests, self.sandbox.base, mode, some, limit=300)
+        ran = [name for name in table if "like" not in table[name]]
+        some = sorted(ran, key=lambda name: table[name]["seconds"])[:4]
+        if not some:
+            return
+        failed = self.sandbox.call(first_failure, self.sandbox.base, mode, some, limit=300)
         if failed != "":
             log = (self.sandbox.own / "log.txt").read_text()[-4000:]
             raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
 
-    def judge(self, mutant: Mutant) -> dict[str, Any]:
-        """Run the tests that concern a mutant; return what became of it."""
-        begin = time.perf_counter()
-        reason = reason_of(mutant)
-        if reason:
-            fate, by, count = "equivalent", reason, 0
-        else:
-            fate, by, count = self._try(mutant)
-        seconds = round(time.perf_counter() - begin, 1)
-        result = {"key": mutant.key, **vars(mutant)}
-        return {**result, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+    def judge(self, task: tuple[Mutant, str]) -> dict[str, Any] | None:
+        """Run the tests of one mode that concern a mutant; return what became of it.
 
-    def _try(self, mutant: Mutant) -> tuple[str, str, int]:
+        There is no answer where another mode has killed it already.
+        """
+        mutant, mode = task
+        flag = self.sandbox.settled / mutant.key
+        if flag.exists():
+            return None
+        begin = time.perf_counter()
+        fate, by, count = self._try(mutant, mode)
+        if fate not in LIVE:
+            flag.touch()
+        seconds = round(time.perf_counter() - begin, 1)
+        return {"mode": mode, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+
+    def _try(self, mutant: Mutant, mode: str) -> tuple[str, str, int]:
         """Return what became of a mutant, by which test, and how many there were."""
         base = self.sandbox.base
+        tests = concerned(self.tables.get(mode, {}), base, mutant.module, mutant.function, mode)
+        count = len(tests)
+        if not tests:
+            return "unreached", "", 0
         source = mutant.apply((base / mutant.module).read_text())
         compiled = holds_kernels(base, mutant.module)
         stale = set()
         if mutant.module.endswith(".py") and (compiled or not mutant.function):
             stale = importers(base, mutant.module)
             compiled = compiled or any(holds_kernels(base, name) for name in stale)
+        if mode == "compiled":
+            self._compile_for([name for name, _ in tests])
         copy = self.sandbox.mutate(mutant.module, source, stale)
-        count, fate = 0, "unreached"
-        for mode in modes_of(mutant.module):
-            table = self.tables.get(mode, {})
-            tests = concerned(table, base, mutant.module, mutant.function, mode)
-            count += len(tests)
-            while tests:
-                limit = STARTING + 4 * sum(seconds for _, seconds in tests)
-                limit += NUMBA if compiled and mode != "interpreted" else 0
-                names = [name for name, _ in tests]
-                failed = self.sandbox.call(run_tests, copy, mode, names, limit=limit)
-                if failed is None:
-                    return "timeout", mode, count
-                if failed == {}:
-                    return "killed", f"{mode}: the process died", count
-                if not failed:
-                    fate = "survived"
-                    break
-                if failed.endswith(REFUSED):
-                    return "refused", failed, count
-                if self._is_sound(mode, failed, names):
-                    return "killed", f"{mode}: {failed}", count
-                tests = [test for test in tests if test[0] != failed]
-        return fate, "", count
+        while tests:
+            limit = STARTING + 4 * sum(seconds for _, seconds in tests)
+            limit += NUMBA if compiled and mode != "interpreted" else 0
+            names = [name for name, _ in tests]
+            failed = self.sandbox.call(first_failure, copy, mode, names, limit=limit)
+            if failed is None:
+                # unless they take as long without it
+                there = self.sandbox.call(first_failure, base, mode, names, limit=limit)
+                return "survived" if there is None else "timeout", mode, count
+            if failed == {}:
+                return "killed", f"{mode}: the process died", count
+            if not failed:
+                return "survived", "", count
+            if failed.endswith(REFUSED):
+                return "refused", failed, count
+            if self._is_sound(mode, failed, names):
+                return "killed", f"{mode}: {failed}", count
+            tests = [test for test in tests if test[0] != failed]
+        return "unreached", "", count
+
+    def _compile_for(self, tests: list[str]) -> None:
+        """Compile what tests need that nobody has run here, so that copies need not."""
+        cold = [name for name in tests if not self.sandbox.compiled(name).exists()]
+        if cold:
+            self.sandbox.call(compile_for, self.sandbox.base, "compiled", cold, limit=1500)
+            for name in cold:
+                self.sandbox.compiled(name).touch()
 
     def _is_sound(self, mode: str, test: str, tests: list[str]) -> bool:
         """Whether a test passes without a mutant; one that is not in a table need not."""
         if test not in tests:
             return True
         if (mode, test) not in self.sound:
-            failed = self.sandbox.call(run_tests, self.sandbox.base, mode, [test], limit=300)
+            failed = self.sandbox.call(first_failure, self.sandbox.base, mode, [test], limit=300)
             self.sound[mode, test] = failed == ""
         return self.sound[mode, test]

@@ -19,8 +19,17 @@ FATES = ("killed", "killed by slow or new tests", "excused", "survived", "not ju
 _ALIKE = {"timeout": "killed", "equivalent": "excused", "unreached": "survived"}
 
 
-def keep(path: Path, results: list[dict[str, Any]], seed: int, command: str) -> None:
+def keep(
+    path: Path,
+    results: list[dict[str, Any]],
+    seed: int,
+    command: str,
+    commit: str | None = None,
+) -> None:
     """Add the results of a draw to a record, in place of those that it has of the same mutants.
+
+    A draw is of the commit that it is recorded at first; what a later test kills of it was not
+    killed by the tests that there were.
 
     Parameters
     ----------
@@ -32,14 +41,24 @@ def keep(path: Path, results: list[dict[str, Any]], seed: int, command: str) -> 
         Of the draw.
     command : str
         How they were judged.
+    commit : str, optional
+        Of what was judged; default that of the working tree.
     """
     from benchmarks import _records
 
-    mutants = json.loads(path.read_text())["mutants"] if path.exists() else []
+    before = json.loads(path.read_text()) if path.exists() else {"mutants": [], "runs": []}
+    mutants = before["mutants"]
+    lived = {(one["seed"], one["key"]) for one in mutants if one["fate"] == "survived"}
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    commit = commit or _records.revision()
+    drawn = {run["seed"]: {"commit": run["commit"], "date": run["date"]} for run in before["runs"]}
+    drawn.setdefault(seed, {"commit": commit, "date": date})
     now = {(seed, one["key"]) for one in results}
     mutants = [one for one in mutants if (one["seed"], one["key"]) not in now]
     for one in results:
         fate = _ALIKE.get(one["fate"], one["fate"])
+        if fate == "killed" and (seed, one["key"]) in lived:
+            fate = "killed by slow or new tests"
         if fate in FATES:
             change = f"{one['before']} -> {one['after']}"
             place = {name: one[name] for name in ("key", "module", "function")}
@@ -54,10 +73,10 @@ def keep(path: Path, results: list[dict[str, Any]], seed: int, command: str) -> 
             "platform": platform.platform(),
         },
         "versions": _records.versions("numpy", "numba", "pytest"),
-        "commit": _records.revision(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
+        "date": date,
         "command": command,
-        "runs": [_row({"seed": each}, mutants, "seed") for each in _values(mutants, "seed")],
+        "runs": [_row({"seed": each, **said}, mutants, "seed") for each, said in drawn.items()],
         "rows": [_row({"module": each}, mutants, "module") for each in _values(mutants, "module")],
         "mutants": mutants,
     }

@@ -14,8 +14,9 @@ from .mutants import Mutant
 __all__ = ["load", "summarize"]
 
 FATES = ("drawn", "killed", "timeout", "equivalent", "refused", "survived", "unreached")
+FATES = (*FATES, "not judged")
 #: What says nothing about the tests: no answer differs, or g++ refuses it.
-UNCOUNTED = ("equivalent", "refused")
+UNCOUNTED = ("equivalent", "refused", "not judged")
 
 
 def load(paths: list[Path], mutants: list[Mutant]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ saves the seconds that NumPy, Numba, scikit-learn and pytest take to start.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -66,9 +68,12 @@ class Sandbox:
         self.base = folder / "base"
         self.kernels = folder / "kernels"
         self.deadline, self.patience = deadline, patience
+        self._compiled = folder / "compiled"
         self._runs = folder / f"run-{os.getpid()}"
         self.kernels.mkdir(parents=True, exist_ok=True)
         atexit.register(shutil.rmtree, self._runs, ignore_errors=True)
+        self.settled = self._runs / "settled"
+        self.settled.mkdir(parents=True)
         _import_what_tests_need()
         self._refresh()
 
@@ -78,6 +83,10 @@ class Sandbox:
         folder = self._runs / str(os.getpid())
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def compiled(self, test: str) -> Path:
+        """File that is there when all that a test compiles is in the copy."""
+        return self._compiled / hashlib.sha256(test.encode()).hexdigest()[:32]
 
     def _refresh(self) -> None:
         """Bring the copy up to date; what did not change keeps its time, and its kernels."""
@@ -95,11 +104,13 @@ class Sandbox:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.unlink(missing_ok=True)
                     shutil.copy2(file, target)
+                    shutil.rmtree(self._compiled, ignore_errors=True)
         if begins:  # with its time, a source finds the kernels that were compiled from it
             for cached in (self.root / "skts").rglob("__pycache__/*.nb[ci]"):
                 target = self.base / cached.relative_to(self.root)
                 target.parent.mkdir(exist_ok=True)
                 shutil.copy2(cached, target)
+        self._compiled.mkdir(exist_ok=True)
         for file in [f for f in self.base.rglob("*") if f.is_file()]:
             name = file.relative_to(self.base)
             if "__pycache__" not in file.parts and name not in wanted:
@@ -122,6 +133,12 @@ class Sandbox:
         # CUDA programs of the emulator, found by their text: the changed ones go to the copy only
         shutil.copytree(self.kernels, copy / KERNELS, copy_function=os.link)
         return copy
+
+    def _share(self, kernels: Path) -> None:
+        """Keep the programs of the emulator that were compiled in a copy."""
+        for program in kernels.glob("*.so") if kernels != self.kernels else ():
+            with suppress(FileExistsError):
+                os.link(program, self.kernels / program.name)
 
     def call(
         self, function: Callable[..., Any], root: Path, mode: str, *args: Any, limit: float
@@ -154,6 +171,11 @@ class Sandbox:
         if child == 0:
             _set_limits(limit)
             os.environ["SKTS_EMULATOR_CACHE"] = str(kernels)
+            # of its own: pytest numbers its folders, and many at once take the same number
+            (self.own / "tmp").mkdir(exist_ok=True)
+            for name in ("TMPDIR", "PYTEST_DEBUG_TEMPROOT"):
+                os.environ[name] = str(self.own / "tmp")
+            tempfile.tempdir = None
             _run_child(function, root, mode, args, answer, log)
         _running.add(child)
         stop = time.monotonic() + self.patience * limit
@@ -173,6 +195,7 @@ class Sandbox:
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
             _running.discard(child)
+            self._share(kernels)
         return json.loads(answer.read_text()) if answer.exists() else {}
 
 

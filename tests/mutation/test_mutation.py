@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.concern import concerned
+from tests.mutation.concern import Tables, concerned
 from tests.mutation.equivalent import EQUIVALENT, names_of
-from tests.mutation.judge import modes_of
+from tests.mutation.judge import modes_of, settle
 from tests.mutation.mutants import draw, draw_from_each, mutants_of
 from tests.mutation.parallel import work
 from tests.mutation.record import keep
@@ -192,6 +192,41 @@ def test_host_code_meets_the_tests_that_need_no_gpu():
     assert modes_of(f"{engines}/core/plan.py") == ["interpreted", "compiled", "emulated"]
 
 
+def test_a_mutant_is_settled_by_the_first_mode_that_kills_it_or_by_all():
+    mutant = mutants_of(ROOT, "skts/engines/numba/elastic/dtw.py")[0]
+    lives, dies = (
+        {"mode": mode, "fate": fate, "by": by, "tests": 2, "seconds": 1.5}
+        for mode, fate, by in (("interpreted", "survived", ""), ("compiled", "killed", "a test"))
+    )
+    unreached = lives | {"fate": "unreached"}
+    assert settle(mutant, []) is None
+    assert settle(mutant, [lives]) is None
+    assert settle(mutant, [lives], last=True)["fate"] == "not judged"
+    assert settle(mutant, [dies])["by"] == "a test"
+    assert settle(mutant, [lives, dies])["seconds"] == 3.0
+    assert settle(mutant, [unreached, lives])["fate"] == "survived"
+    assert settle(mutant, [unreached, unreached])["fate"] == "unreached"
+
+
+def test_cases_that_did_not_run_are_like_others_of_their_test(tmp_path):
+    file = "tests/engines/core/test_plans.py"
+    tables = Tables(ROOT, [file], ["interpreted"], [])
+    first, *others = tables.missing()
+    ran = {"seconds": 1.0, "functions": ["a.py:f"], "programs": []}
+    tests = {
+        f"{file}::test[1]": ran,
+        f"{file}::test[2]": {"seconds": 2.0, "like": f"{file}::test[1]"},
+    }
+    tables.add(first, {"tests": tests, "left": 1}, tmp_path / "some")
+    assert tables.missing() == [first, *others]  # not to its end
+    tables.add(first, {"tests": tests, "left": 0}, tmp_path / "some")
+    again = Tables(ROOT, [file], ["interpreted"], [tmp_path / "some"])
+    assert again.missing() == tables.missing() == others
+    table = again.by_mode()["interpreted"]
+    assert [name for name, _ in concerned(table, ROOT, "a.py", "f", "interpreted")] == list(tests)
+    assert table[f"{file}::test[2]"]["seconds"] == 2.0
+
+
 def double(number):
     if number == 3:
         raise OutOfTime
@@ -238,4 +273,10 @@ def test_results_are_kept_by_module(tmp_path):
         "all": [4, 1, 1, 1, 1, 0, 0.333],
     }
     assert [row["mutants"] for row in found["runs"]] == [3, 1]
+    # draws stay in their order, and each with its commit
+    keep(path, [result("e", "one.py", "survived")], 3, "", "first")
+    keep(path, [result("e", "one.py", "killed")], 3, "", "second")
+    last = json.loads(path.read_text())["runs"][-1]
+    assert (last["seed"], last["commit"], last["killed at first"]) == (3, "first", 0.0)
+    assert last["killed by slow or new tests"] == 1
     assert len(found["mutants"]) == 4

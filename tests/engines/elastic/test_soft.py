@@ -59,6 +59,18 @@ def test_values_and_gradients_are_those_of_plain_loops(
 
 
 @pytest.mark.gpu
+def test_gradients_of_many_strips(make_series):
+    """The weights of each strip are found again."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    X, average = make_series(2, 2, 1), make_series(1, 1030, 1)
+    work = SoftDTWGradient(X, average, np.ones(2), 1.0, Warping(window=None))
+    found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(found.gradient, expected.gradient)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("gamma", [1e-6, 1.0])
 @pytest.mark.parametrize("window", [None, 2, 0.2])
 @pytest.mark.parametrize(("n", "m", "n_channels", "shortest"), SHAPES)

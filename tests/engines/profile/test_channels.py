@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from reference_channels import channel_join
 
 from skts import config_context
 from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
+from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
@@ -238,3 +240,59 @@ def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
     least = np.sqrt(room.errors * mine[:, 3] * other[:, 3] + wanted)
     assert_allclose(room.bounds.low, np.sort(least))
     assert allowance[0] >= least.max()
+
+
+BOUNDS = """
+template <typename T>
+__device__ void bound(
+    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize,
+    double* found) {
+    const int n = 3 * JOIN_GROUP;
+    const ChannelBound all =
+        bound_channel<T>(a, b, n, n, 0, n, 1, JOIN_GROUP + 1, again, length, normalize);
+    found[0] = all.error, found[1] = all.rest;
+}
+extern "C" __global__ void bounds(
+    const ChannelGroup* a, const ChannelGroup* b, int again, int length, int normalize,
+    double* found) {
+    bound<double>(a, b, again, length, normalize, found);
+    bound<float>(a, b, again, length, normalize, found + 2);
+}
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("normalize", [True, False])
+def test_bounds_of_a_block_on_a_gpu_are_those_of_its_groups(rng, normalize):
+    """Each term by itself, beside next to nothing of others: docs/developer/numerics.rst."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    cp = importlib.import_module("cupy")
+    programs = importlib.import_module("skts.engines.cupy.programs")
+    text = programs.source("profile/channels.cu") + BOUNDS
+    bounds = cp.RawModule(code=text, options=programs.OPTIONS).get_function("bounds")
+    length, again = 16, 24
+    for at in (None, *range(7)):
+        # norm, step, slip, rest, energy, least and largest mean
+        shares = np.full(7, 1.0 if at is None else 1e-9)
+        shares[at] = 1
+        a, b = rng.uniform(1, 2, (2, 3, 7)) * [1, 1, 1e-8, 1, 1, -1, 1] * shares
+        found = cp.zeros(4)
+        sides = (cp.asarray(side) for side in (a, b))
+        bounds((1,), (32,), (*sides, *map(np.int32, (again, length, normalize)), found))
+        mine, other = a.max(axis=0), b[:2].max(axis=0)
+        drift = 2 * (other[6] - b[:2, 5].min())
+        slip = mine[2] + other[2]
+        height, exact = 3 * JOIN_GROUP + again, 2.0**-53
+        for (error, rest), unit in zip(found.get().reshape(2, 2), (exact, 2.0**-24), strict=True):
+            walked = 2 * mine[0] * other[0] + 8 * mine[1] * other[1]
+            wanted = unit * (height + 8) * walked
+            wanted += exact * (length + 8) * mine[0] * other[0]
+            if normalize:
+                wanted += exact * (length + 8) * length**0.5 * mine[0] * drift
+                wanted += length * slip * (drift + slip)
+                wanted += 2 * height * slip * (mine[1] + other[1])
+            energies = 8 * unit * (mine[4] + other[4]) if unit > exact else 0
+            assert_allclose(error, wanted, rtol=1e-3)
+            assert_allclose(rest, 2.01 * (mine[3] + other[3] + energies), rtol=1e-6)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skts.engines import ConcatenatedSeries, Join, Lengths, Tile, run
+from skts.engines import ConcatenatedSeries, Join, Lengths, Tile, find_engine, run
 from skts.engines.cupy.profile import length_groups
 from skts.engines.cupy.profile.length_groups import GroupSizes, joins_lengths
 
@@ -174,3 +175,29 @@ def test_lengths_are_searched_together_only_where_nothing_else_is_asked_for(rng,
         assert not together(**options)
     monkeypatch.setattr(length_groups, "LEAST_WINDOWS", 192)
     assert not together()
+
+
+@pytest.mark.gpu
+def test_errors_of_correlations_are_those_of_the_farther_window():
+    """See "correlations of several lengths" in docs/developer/numerics.rst."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    cp = importlib.import_module("cupy")
+    programs = importlib.import_module("skts.engines.cupy.programs")
+    kernel = """
+    extern "C" __global__ void errors(const double* of, int length, double* found) {
+        found[0] = correlation_error(of[0], of[1], of[2], of[3], length);
+    }
+    """
+    text = programs.source("profile/lengths.cu") + kernel
+    errors = cp.RawModule(code=text, options=programs.OPTIONS).get_function("errors")
+    length, unit = 20, 2.0**-53
+    # roots of sums of squares, and means: both near, each far from 0 or nearly constant
+    for of in ((3, 2, 1, -1), (3, 2, -1e9, 1), (3, 2, 1, 1e9), (1e-9, 2, 1, 1), (3, 1e-9, 1, 1)):
+        found = cp.zeros(1)
+        errors((1,), (1,), (cp.asarray(np.array(of, float)), np.int32(length), found))
+        blur = max(1 + abs(of[2]) / of[0], 1 + abs(of[3]) / of[1])
+        slip = unit * (2 * length + 8 + 4 * blur)
+        wanted = 1e-14 * length + unit * (16 * length + 64 + 8 * length**0.5 * blur)
+        assert_allclose(found.get(), wanted + 8 * length * slip**2, rtol=1e-9)

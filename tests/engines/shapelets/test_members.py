@@ -28,9 +28,10 @@ def test_others_have_no_say(fast_engine, members):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("leaf", [1, 4])
-def test_lines_that_a_block_judges_have_the_best_cuts(monkeypatch, seed, leaf):
+@pytest.mark.parametrize(
+    ("seed", "leaf", "few"), [(0, 1, 0), (1, 1, 0), (0, 4, 0), (1, 4, 0), (4, 4, 3)]
+)
+def test_lines_that_a_block_judges_have_the_best_cuts(monkeypatch, seed, leaf, few):
     """As if series were so many: of three classes, with many cuts that are nearly as good."""
     cupy = pytest.importorskip("cupy")
     programs = importlib.import_module("skts.engines.cupy.shapelets.programs")
@@ -42,6 +43,12 @@ def test_lines_that_a_block_judges_have_the_best_cuts(monkeypatch, seed, leaf):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(32, 1, 12)) if seed % 2 else rng.integers(0, 3, (32, 1, 12))
     labels = rng.integers(0, 3, 32)
+    if few:
+        # cuts that part them from all others gain the most, and leave a leaf too small
+        values = rng.normal(size=(32, 1, 12))
+        values[:, 0, :6] += 9 * np.arange(6)
+        values[:few, 0] = np.arange(12) % 2 + 0.01 * values[:few, 0]
+        labels = np.where(np.arange(32) < few, 2, rng.integers(0, 2, 32))
     criterion = Criterion(labels, np.ones(3), min_samples_leaf=leaf)
     series = Series(values.astype(float), np.full(32, 12)).freeze()
     work = ShapeletSearch(series, np.arange(32), (3, 5), criterion)
