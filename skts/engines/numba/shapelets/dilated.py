@@ -14,14 +14,23 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CONSTANT, LOST_SQUARES, SMALLEST_RANGE
+from ...core.constants import CONSTANT, FLOAT32_UNIT, LOST_SQUARES, SMALLEST_RANGE
 from ...host.arrays import kth_smallest, put
+from .._borrowed import borrowed
+from .screen import LANES, VECTORS, halves_of_squares, reach
 
 __all__ = ["ShapeletTable", "features", "quantiles"]
 
 #: Numbers of normalised windows that are looked at together, and windows at least; multiples of
 #: so many are.
-_ROOM, _WINDOWS, _LANES = 2816, 64, 16
+_ROOM, _WINDOWS = 5120, LANES * VECTORS
+#: Places with windows that are measured one by one, at most; else all of them are.
+_FEW = 16
+#: The key of windows that are not there, above those of all that are, and of all limits.
+_ABSENT, _HIGHEST = np.float32(1e30), 1e25
+#: Half the range of a series, or its inverse, at most; and squares, in units of it.
+_FINE, _FINE_SQUARES = 1e100, 1e12
+_UNIT, _MASK = FLOAT32_UNIT, 2**LANES - 1
 
 
 class ShapeletTable(NamedTuple):
@@ -158,6 +167,18 @@ def _squares(query, z, inverse, kind, flat, sums):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _square(query, z, inverse, j):
+    """The sum of squares of a shapelet that is not constant and a window."""
+    if inverse[j] == 0.0:
+        return float(query.size)
+    total = 0.0
+    for t in range(query.size):
+        e = query[t] - z[t, j]
+        total += e * e
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _scaled_distance(query, points, start, dilation):
     """The norm of the difference of a shapelet and a window, whatever its size."""
     largest = 0.0
@@ -217,45 +238,152 @@ def _first_of_root(sums, root, near):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _run(table, first, stop, points, buffers, best):
+def _measure_all(query, z, inverse, kind, flat, block, count, highest, sums, mine):
+    """Compare a shapelet with all windows of a block; see `_run`."""
+    one = np.empty(1, np.int64)
+    _squares(query, z, inverse, kind, flat, sums)
+    # windows that are not there are infinitely far away: loops are of whole vectors
+    sums[count:] = np.inf
+    least, within = _least_and_count(sums.view(np.int64), highest)
+    one[0] = least
+    square = one.view(np.float64)[0]
+    mine[2] += within
+    # a first guess that saves most roots: rounded roots of larger sums are not smaller
+    # see "roots of sums" in docs/developer/numerics.rst
+    if block == 0 or square < mine[3]:
+        root = np.sqrt(square)
+        if block == 0 or root < mine[0]:
+            mine[0], mine[3] = root, square
+            mine[1] = block + _first_of_root(sums, root, square * (1 + 2.0**-50))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _round_windows(z, normalized, count, each, centre, scale, inverse, rounded):
+    """Round windows to float32, in units of their series; return their largest sum of squares.
+
+    Behind them are halves of their squares. Windows that are not there are far from everything.
+    """
+    length = z.shape[0]
+    halves = rounded[length * each :][:each]
+    halves[:] = 0.0
+    for t in range(length):
+        row, out = z[t], rounded[t * each :][:each]
+        for j in range(count):
+            out[j] = (row[j] - centre) * scale
+        for j in range(count):
+            halves[j] += np.float32(0.5) * out[j] * out[j]
+        out[count:] = 0.0
+    most = np.float32(0)
+    for j in range(count):
+        most = max(most, halves[j])
+    halves[count:] = _ABSENT
+    return 2.0 * most
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _round_shapelets(table, first, stop, centre, scale, most, rounded):
+    """Round shapelets to float32, in units of a series, and say which keys mean what.
+
+    `most` is the largest sum of squares of a window. `rounded` has points; half of the sum of
+    squares, and keys of which a window is within the limit for sure, and may be; the largest
+    error of a key, infinite where they mean nothing.
+    """
+    points, bounds, errors = rounded
+    limits = table.limits.view(np.float64)
+    for row in range(first, stop):
+        total, begin = 0.0, table.begins[row]
+        for t in range(begin, begin + table.lengths[row]):
+            a = (table.points[t] - centre) * scale
+            points[t] = a
+            total += a * a
+        # see "keys in float32" in docs/developer/numerics.rst
+        error = (table.lengths[row] + 8) * _UNIT * (total + most)
+        limit = min(0.5 * limits[row] * scale * scale, _HIGHEST)
+        margin = error + 4 * _UNIT * abs(limit)
+        bounds[row, 0], bounds[row, 1], bounds[row, 2] = 0.5 * total, limit - margin, limit + margin
+        errors[row] = error if table.kinds[row] < 2 and total + most < _FINE_SQUARES else np.inf
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _run(table, first, stop, points, buffers, shapelets, best):
     """Compare the shapelets of a run with all windows of a series, of which there are some.
 
-    `best` has a row for each shapelet: norm, start and count.
+    `best` has a row for each shapelet: norm, start and count, and the least sum of squares.
     """
     length, dilation = table.lengths[first], table.dilations[first]
     normalized = table.kinds[first] > 0
     n_windows = points.size - (length - 1) * dilation
-    most = max(_WINDOWS, _ROOM // length // _LANES * _LANES)
+    most = max(_WINDOWS, _ROOM // length // _WINDOWS * _WINDOWS)
     n_blocks = (n_windows + most - 1) // most
     each = (n_windows + n_blocks - 1) // n_blocks
-    each = (each + _LANES - 1) // _LANES * _LANES
-    place, number = buffers
+    each = (each + _WINDOWS - 1) // _WINDOWS * _WINDOWS
+    place, number, rounded, keys, places = buffers
+    rounded_points, bounds, errors = shapelets
     z = place[: length * each].reshape(length, each)
     room = number[: 5 * each].reshape(5, each)
-    one = np.empty(1, np.int64)
+    inverse, limits = room[3], table.limits.view(np.float64)
+    centre, scale, able = 0.0, 1.0, True
+    if not normalized:
+        low, high = points[0], points[0]
+        for t in range(points.size):
+            low, high = min(low, points[t]), max(high, points[t])
+        # halves first: nothing overflows
+        centre, half_range = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+        able = 1 / _FINE < half_range < _FINE
+        scale = 1 / half_range if able else 0.0
     for block in range(0, n_windows, each):
         count = min(each, n_windows - block)
         flat = _lay(points, block, count, dilation, normalized, z, room)
-        # windows that are not there are infinitely far away: loops are of whole vectors
-        padded = (count + _LANES - 1) // _LANES * _LANES
-        z[:, count:padded], room[3, count:padded] = 0.0, 1.0
-        sums, inverse = room[4][:padded], room[3]
+        # loops are of whole vectors
+        z[:, count:], inverse[count:] = 0.0, 1.0
+        if not normalized:
+            inverse[:] = 1.0
+        largest = _round_windows(z, normalized, count, each, centre, scale, inverse, rounded)
+        if not normalized:
+            _round_shapelets(table, first, stop, centre, scale, largest, shapelets)
         for row in range(first, stop):
-            query = table.points[table.begins[row] :][:length]
-            _squares(query, z, inverse, table.kinds[row], flat, sums)
-            sums[count:] = np.inf
-            least, within = _least_and_count(sums.view(np.int64), table.limits[row])
-            one[0] = least
-            square = one.view(np.float64)[0]
-            mine = best[row - first]
+            query, mine = table.points[table.begins[row] :][:length], best[row - first]
+            error, n_places = errors[row], 0
+            if able and error < np.inf:
+                least, within, near = halves_of_squares(
+                    *(rounded_points, table.begins[row], length, rounded, each, each),
+                    *(bounds, row, keys),
+                )
+                floor = np.float32(least + 2 * error)
+                if near > within:
+                    floor = max(floor, bounds[row, 2])
+                n_places = reach(keys, each, floor, places)
+            if n_places == 0 or n_places > _FEW:
+                _measure_all(
+                    *(query, z, inverse, table.kinds[row], flat, block, count),
+                    *(table.limits[row], room[4], mine),
+                )
+                continue
             mine[2] += within
-            # a first guess that saves most roots: rounded roots of larger sums are not smaller
-            # see "roots of sums" in docs/developer/numerics.rst
-            if block == 0 or square < mine[3]:
-                root = np.sqrt(square)
-                if block == 0 or root < mine[0]:
-                    mine[0], mine[3] = root, square
-                    mine[1] = block + _first_of_root(sums, root, square * (1 + 2.0**-50))
+            for k in range(n_places):
+                j, bits = places[k] >> LANES, places[k] & _MASK
+                while bits:
+                    if bits & 1:
+                        square = _square(query, z, inverse, j)
+                        mine[3] = min(mine[3], square)
+                        root = np.sqrt(square)
+                        if root < mine[0]:
+                            mine[0], mine[1] = root, block + j
+                        mine[2] += keys[j] > bounds[row, 1] and square <= limits[row]
+                    bits >>= 1
+                    j += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _buffers(longest):
+    """Make room for windows of up to so many points, in float64 and in float32, and their keys."""
+    windows = max(_WINDOWS, _ROOM)
+    large = max(_WINDOWS * longest, _ROOM) + windows
+    # a vector of float32 that crosses lines of the cache takes twice as long
+    rounded = np.empty(large + 16, np.float32)
+    begin = -(rounded.ctypes.data // 4) % 16
+    keys, places = np.empty(windows, np.float32), np.empty(windows, np.int64)
+    return np.empty(large), np.empty(5 * windows), rounded[begin:][:large], keys, places
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -277,16 +405,23 @@ def features(table, values, lengths, slots, out, cancel):
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
     """
-    longest, largest = 1, 1
-    for row in range(table.lengths.size):
-        longest = max(longest, table.lengths[row])
-    for run in range(table.runs.size - 1):
-        largest = max(largest, table.runs[run + 1] - table.runs[run])
-    widest = max(_WINDOWS, _ROOM) + 1
-    buffers = np.empty(max(_WINDOWS * longest, _ROOM) + longest), np.empty(5 * widest)
+    table = borrowed(table)
+    longest, largest, n_runs = 1, 1, table.runs.size - 1
+    rounded = (
+        np.empty(table.points.size, np.float32),
+        np.empty((table.lengths.size, 3), np.float32),
+        np.empty(table.lengths.size),
+    )
+    for run in range(n_runs):
+        first, stop = table.runs[run], table.runs[run + 1]
+        length = table.lengths[first]
+        longest, largest = max(longest, length), max(largest, stop - first)
+        if table.kinds[first] > 0:
+            _round_shapelets(table, first, stop, 0.0, 1.0, 1.001 * length, rounded)
     room, found = np.empty((largest, 4)), np.empty(3)
+    buffers = _buffers(longest)
     for b in range(values.shape[0]):
-        for run in range(table.runs.size - 1):
+        for run in range(n_runs):
             if cancel[0]:
                 return
             first, stop = table.runs[run], table.runs[run + 1]
@@ -294,9 +429,9 @@ def features(table, values, lengths, slots, out, cancel):
             points = values[b, table.channels[first], : lengths[b]]
             n_windows = points.size - (length - 1) * dilation
             best = room[: stop - first]
-            best[:, 0], best[:, 1], best[:, 2] = np.inf, -1.0, 0.0
+            best[:, 0], best[:, 1], best[:, 2], best[:, 3] = np.inf, -1.0, 0.0, np.inf
             if n_windows > 0:
-                _run(table, first, stop, points, buffers, best)
+                _run(table, first, stop, points, buffers, rounded, best)
             root = np.sqrt(float(length))
             for row in range(first, stop):
                 put(best[row - first, :3], found)

@@ -1,0 +1,180 @@
+"""Half squared distances of a shapelet to windows, in float32: the inner loops of given shapelets.
+
+Lanes are windows: points of LANES windows lie side by side, as ``dilated.py`` lays them. VECTORS
+vectors stay in registers while the points of a shapelet go by, each of which is loaded once for
+all of them::
+
+                 windows
+                 0..15   16..31  32..47  48..63
+    point 0      e0      e1      e2      e3        e is a vector of half squared distances: of
+    point 1      e0      e1      e2      e3        squares of both, less products of points
+    ...
+
+It is written in LLVM's language, as is the walk of shapelet searches: compiled loops leave these
+vectors in memory, and compilers may not find that minima and counts need no order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["LANES", "VECTORS", "halves_of_squares", "reach"]
+
+LANES, VECTORS = 16, 4
+
+_FLOAT, _INT, _INDEX, _BIT = ir.FloatType(), ir.IntType(64), ir.IntType(32), ir.IntType(1)
+_MASK = ir.IntType(LANES)
+_FLOATS, _COUNTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INDEX, LANES)
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same number in all lanes."""
+    one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), value, _INDEX(0))
+    mask = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(_FLOATS, ir.Undefined), mask)
+
+
+def _load(builder: ir.IRBuilder, pointer: ir.Value, place: ir.Value) -> ir.Value:
+    """The lanes from a place on."""
+    where = builder.bitcast(builder.gep(pointer, [place]), _FLOATS.as_pointer())
+    return builder.load(where, align=4)
+
+
+def _data(context: Any, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
+    return context.make_array(kind)(context, builder, value).data
+
+
+class _Loop:
+    """A loop from 0 in steps, whose values are phi nodes; its body is built inside ``with``."""
+
+    def __init__(self, builder: ir.IRBuilder, stop: ir.Value, step: int, before: list[ir.Value]):
+        self.builder, self.stop, self.step = builder, stop, step
+        start = builder.basic_block
+        self.body, self.end = (builder.append_basic_block(name) for name in ("loop", "looped"))
+        builder.branch(self.body)
+        builder.position_at_end(self.body)
+        self.place = builder.phi(_INT)
+        self.place.add_incoming(_INT(0), start)
+        self.values = [builder.phi(value.type) for value in before]
+        for phi, value in zip(self.values, before, strict=True):
+            phi.add_incoming(value, start)
+
+    def close(self, after: list[ir.Value]) -> None:
+        """End the loop, which runs once at least."""
+        builder = self.builder
+        place = builder.add(self.place, _INT(self.step))
+        self.place.add_incoming(place, builder.basic_block)
+        for phi, value in zip(self.values, after, strict=True):
+            phi.add_incoming(value, builder.basic_block)
+        builder.cbranch(builder.icmp_signed("<", place, self.stop), self.body, self.end)
+        builder.position_at_end(self.end)
+
+
+@intrinsic
+def halves_of_squares(
+    typing_context, query, begin, length, rows, width, count, limits, number, out
+):
+    """Write half squared distances; return the least, and how many are below two limits.
+
+    Parameters: points of shapelets and where the one begins and its length; points of windows,
+    `width` of one time after the other, behind them half of the squares of each window; how many
+    windows there are, a multiple of ``LANES * VECTORS``; half of the squares of the shapelet, and
+    two limits; where halves of squares go.
+    """
+    result = types.Tuple((types.float32, types.int64, types.int64))
+    signature = result(
+        *(query, types.intp, types.intp, rows, types.intp, types.intp),
+        *(limits, types.intp, out),
+    )
+
+    def codegen(context, builder, signature, args):
+        query, rows, limits, out = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 3, 6, 8)
+        )
+        begin, length, width, count = (args[k] for k in (1, 2, 4, 5))
+        query = builder.gep(query, [begin])
+        limits = builder.gep(limits, [builder.mul(args[7], _INT(3))])
+        add = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fmuladd.v{LANES}f32"
+        )
+        own, sure, maybe = (
+            _splat(builder, builder.load(builder.gep(limits, [_INT(k)]))) for k in range(3)
+        )
+        halves = builder.gep(rows, [builder.mul(length, width)])
+        none = ir.Constant(_COUNTS, [0] * LANES)
+        most = ir.Constant(_FLOATS, [3e38] * LANES)
+        outer = _Loop(builder, count, LANES * VECTORS, [most, none, none])
+        places = [builder.add(outer.place, _INT(LANES * k)) for k in range(VECTORS)]
+        start = [builder.fadd(own, _load(builder, halves, place)) for place in places]
+        inner = _Loop(builder, length, 1, start)
+        point = _splat(builder, builder.fneg(builder.load(builder.gep(query, [inner.place]))))
+        row = builder.gep(rows, [builder.mul(inner.place, width)])
+        found = [
+            builder.call(add, [point, _load(builder, row, place), value])
+            for place, value in zip(places, inner.values, strict=True)
+        ]
+        inner.close(found)
+        least, within, near = outer.values
+        for place, value in zip(places, found, strict=True):
+            where = builder.bitcast(builder.gep(out, [place]), _FLOATS.as_pointer())
+            builder.store(value, where, align=4)
+            smaller = builder.fcmp_ordered("<", value, least, flags=("nnan",))
+            least = builder.select(smaller, value, least)
+            for_sure = builder.fcmp_ordered("<=", value, sure, flags=("nnan",))
+            within = builder.add(within, builder.zext(for_sure, _COUNTS))
+            perhaps = builder.fcmp_ordered("<=", value, maybe, flags=("nnan",))
+            near = builder.add(near, builder.zext(perhaps, _COUNTS))
+        outer.close([least, within, near])
+        kind = ir.FunctionType(_INDEX, [_COUNTS])
+        total = cgutils.get_or_insert_function(
+            builder.module, kind, f"llvm.vector.reduce.add.v{LANES}i32"
+        )
+        kind = ir.FunctionType(_FLOAT, [_FLOATS])
+        smallest = cgutils.get_or_insert_function(
+            builder.module, kind, f"llvm.vector.reduce.fmin.v{LANES}f32"
+        )
+        parts = [
+            builder.call(smallest, [least], fastmath=("nnan",)),
+            *(builder.zext(builder.call(total, [one]), _INT) for one in (within, near)),
+        ]
+        return context.make_tuple(builder, signature.return_type, parts)
+
+    return signature, codegen
+
+
+@intrinsic
+def reach(typing_context, values, count, floor, out):
+    """Write the places of LANES numbers, some of which are up to a limit; return how many.
+
+    An entry of the answer is the first place, times 2 ** LANES, and bits of those numbers.
+    """
+    signature = types.int64(values, types.intp, types.float32, out)
+
+    def codegen(context, builder, signature, args):
+        values, out = (_data(context, builder, signature.args[k], args[k]) for k in (0, 3))
+        _, count, floor, _ = args
+        limit = _splat(builder, floor)
+        loop = _Loop(builder, count, LANES, [_INT(0)])
+        (found,) = loop.values
+        low = builder.fcmp_ordered("<=", _load(builder, values, loop.place), limit)
+        bits = builder.bitcast(low, _MASK)
+        before = builder.basic_block
+        with builder.if_then(builder.icmp_unsigned("!=", bits, _MASK(0)), likely=False):
+            entry = builder.or_(
+                builder.shl(loop.place, _INT(LANES)), builder.zext(bits, _INT)
+            )
+            builder.store(entry, builder.gep(out, [found]))
+            more = builder.add(found, _INT(1))
+            inside = builder.basic_block
+        merged = builder.phi(_INT)
+        merged.add_incoming(found, before)
+        merged.add_incoming(more, inside)
+        loop.close([merged])
+        return merged
+
+    return signature, codegen
