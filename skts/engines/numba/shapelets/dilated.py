@@ -317,7 +317,8 @@ def _run(table, first, stop, points, buffers, shapelets, best):
     n_blocks = (n_windows + most - 1) // most
     each = (n_windows + n_blocks - 1) // n_blocks
     each = (each + _WINDOWS - 1) // _WINDOWS * _WINDOWS
-    place, number, rounded, keys, places = buffers
+    place, number, rounded, keys, places = borrowed(buffers)
+    table, best, shapelets = borrowed((table, best, shapelets))
     rounded_points, bounds, errors = shapelets
     z = place[: length * each].reshape(length, each)
     room = number[: 5 * each].reshape(5, each)
