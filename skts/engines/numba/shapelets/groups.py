@@ -12,13 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...core.constants import CONSTANT, FLOAT32_UNIT, FLOAT64_UNIT, SMALLEST_RANGE
+from .._borrowed import borrowed
 from .matches import _LARGE, _SMALL, _scaled_distance
+from .screen import LANES as LANES_OF_KEYS
+from .screen import VECTORS, least, products, reach
 
-__all__ = ["Surveyed", "match_groups", "survey"]
+__all__ = ["PADDING", "Surveyed", "match_groups", "survey"]
 
 #: Windows that are measured side by side.
 LANES = 8
+#: Points behind rows, which whole vectors of windows reach.
+PADDING = LANES_OF_KEYS * VECTORS + 4
+#: The bound of keys of windows that cannot be judged.
+_NEVER = np.float32(-1e30)
+#: Products that take as long as to judge one window by itself.
+_EACH = 1000
+_MASK = 2**LANES_OF_KEYS - 1
 
 
 class Surveyed(NamedTuple):
@@ -36,6 +46,10 @@ class Surveyed(NamedTuple):
         Sums of centred points before each, and of their squares; and what roundings left over.
     equals : ndarray of shape (n_rows, n_timepoints)
         Points from each on that are equal to it.
+    rounded, coarse : ndarray of shape (n_rows, n_timepoints + PADDING), float32
+        Centred points, and half of the sum of four from each on.
+    strided : ndarray of shape (n_rows, n_timepoints + 1)
+        Sums of the squares of every fourth of these sums before each.
     scales : ndarray of shape (n_rows, 3)
         Largest magnitude of the points with their mean, in units; least and largest
         1 / deviation, in units, of windows whose certified values neither overflow nor vanish.
@@ -47,6 +61,9 @@ class Surveyed(NamedTuple):
     sums: np.ndarray
     squares: np.ndarray
     equals: np.ndarray
+    rounded: np.ndarray
+    coarse: np.ndarray
+    strided: np.ndarray
     scales: np.ndarray
 
 
@@ -59,7 +76,7 @@ def _add(total, rest, x):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def survey(values, lengths, centered, sums, squares, equals, scales):
+def survey(values, lengths, centered, sums, squares, equals, rounded, coarse, strided, scales):
     """Describe series; see `Surveyed`."""
     for row in range(centered.shape[0]):
         n = lengths[row // values.shape[1]]
@@ -93,66 +110,89 @@ def survey(values, lengths, centered, sums, squares, equals, scales):
             equals[row, t] = 1
             if t + 1 < n and line[t] == line[t + 1]:
                 equals[row, t] = equals[row, t + 1] + 1
+        for t in range(n):
+            rounded[row, t] = centered[row, t]
+        for t in range(n - 3):
+            x = centered[row, t] + centered[row, t + 1]
+            x = 0.5 * (x + (centered[row, t + 2] + centered[row, t + 3]))
+            coarse[row, t] = x
+            strided[row, t + 4] = strided[row, t] + x * x
         fine = abs(power) < 900 and abs(power + more) < 900
         scales[row, 0] = 4.0 / step
         scales[row, 1] = 2.0 ** (power + more - 500) if fine else np.inf
         scales[row, 2] = 2.0 ** (power + more + 500) if fine else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
-def _products(query, points, out):
-    """Dot products of a query with all windows of some points: estimates, in any rounding."""
-    length, n = query.size, out.size
-    out[:] = 0.0
-    for t in range(0, length - 7, 8):
-        a, b, c, d = query[t], query[t + 1], query[t + 2], query[t + 3]
-        e, f, g, h = query[t + 4], query[t + 5], query[t + 6], query[t + 7]
-        x = points[t : t + n + 7]
-        for j in range(n):
-            some = out[j] + a * x[j] + b * x[j + 1] + c * x[j + 2] + d * x[j + 3]
-            out[j] = some + e * x[j + 4] + f * x[j + 5] + g * x[j + 6] + h * x[j + 7]
-    for t in range(length // 8 * 8, length):
-        a, x = query[t], points[t : t + n]
-        for j in range(n):
-            out[j] += a * x[j]
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _product(query, points):
+    """Dot product of a query and some points: an estimate, in any rounding."""
+    total = 0.0
+    for t in range(query.size):
+        total += query[t] * points[t]
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _judge(surveyed, row, length, lean, keys, doubts):
-    """Turn dot products into keys, larger for nearer windows, with a bound of their error.
+def _judge(surveyed, row, query, lean, j):
+    """The key of a window, larger for nearer ones, and a bound of its error.
 
     The squared distance is twice the length less the dot product, by the weight of the window,
-    twice. Keys are such products less half of the length, so that a constant window has 0. The
-    doubt is infinite of a window that cannot be judged here.
+    twice: keys are such products. The doubt is infinite of a window that cannot be judged here.
     """
-    n = keys.size
-    share, half, u = 1.0 / length, 0.5 * length, FLOAT64_UNIT
+    length = query.size
+    share, u, stop = 1.0 / length, FLOAT64_UNIT, j + length
     magnitude, lightest, heaviest = surveyed.scales[row]
-    s0, s1 = surveyed.sums[0, row][: n + length], surveyed.sums[1, row][: n + length]
-    q0, q1 = surveyed.squares[0, row][: n + length], surveyed.squares[1, row][: n + length]
+    sums, squares = surveyed.sums, surveyed.squares
+    s = (sums[0, row, stop] - sums[0, row, j]) + (sums[1, row, stop] - sums[1, row, j])
+    q = (squares[0, row, stop] - squares[0, row, j]) + (
+        squares[1, row, stop] - squares[1, row, j]
+    )
     width = float(surveyed.centered.shape[1])
-    lost = 64 * u * u * width * width * width
-    fixed = u * (4.0 * length + 40)
-    for j in range(n):
-        s = (s0[j + length] - s0[j]) + (s1[j + length] - s1[j])
-        q = (q0[j + length] - q0[j]) + (q1[j + length] - q1[j])
-        # what is left of squares about the mean, and what that is wrong by
+    # what is left of squares about the mean, and what that is wrong by
+    rest = q - s * s * share
+    wrong = 16 * u * q + 64 * u * u * width * width * width
+    if not wrong < 1e-3 * rest:
+        return 0.0, np.inf
+    part = 1.0 / rest
+    weight = np.sqrt(part * length)
+    reach_of_points = magnitude * weight
+    shift = u * length * reach_of_points
+    if not (lightest <= weight <= heaviest and reach_of_points < 2.0**38 and shift < 1e-2):
+        return 0.0, np.inf
+    # above the norm of the centred points over that of the window's deviations
+    steep = 0.5 + 0.5 * q * part
+    # see "match keys" in docs/developer/numerics.rst
+    total = u * (length + 4) * steep + u * (4.0 * length + 40) + wrong * part
+    total += 0.5 * shift * shift + lean * (steep + shift)
+    key = _product(query, surveyed.centered[row, j:stop]) * weight
+    return key, 2.001 * total * length
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _bound(lines, tail, limits, errors, products, out):
+    """Lower bounds of keys, the sign of which is changed, of windows in float32.
+
+    `lines` has sums, squares, and of coarse points, before each window and behind it, behind its
+    coarse part; and rounded points behind that. `limits` are those of windows that can be judged;
+    `errors` are of all, in units of squares, and of what coarse points leave out. Windows that
+    cannot be judged have a bound below all others.
+    """
+    s_0, s_1, q_0, q_1, q_2, t_0, t_2, x_0, x_1, x_2 = lines
+    a, b, c = tail
+    low, high, share, wrong, length = limits
+    e_0, e_1, e_2 = errors
+    one = np.float32(1)
+    for j in range(out.size):
+        s, q = s_1[j] - s_0[j], q_1[j] - q_0[j]
         rest = q - s * s * share
-        wrong = 16 * u * q + lost
-        sound = wrong < 1e-3 * rest
-        rest = rest if sound else 1.0
-        part = 1.0 / rest
-        weight = np.sqrt(part * length)
-        reach = magnitude * weight
-        shift = u * length * reach
-        # above the norm of the centred points over that of the window's deviations
-        steep = 0.5 + 0.5 * q * part
-        # see "match keys" in docs/developer/numerics.rst
-        total = u * (length + 4) * steep + fixed + wrong * part
-        total += 0.5 * shift * shift + lean * (steep + shift)
-        sound &= (weight >= lightest) & (weight <= heaviest) & (reach < 2.0**38) & (shift < 1e-2)
-        keys[j] = keys[j] * weight - half if sound else 0.0
-        doubts[j] = 2.001 * total * length if sound else np.inf
+        sound = (rest > low) & (rest < high)
+        part = one / np.float32(rest if sound else 1.0)
+        left_out = (q_2[j] - q_0[j]) - (t_2[j] - t_0[j])
+        left_out = max(left_out, 0.0) + wrong
+        key = products[j] + a * x_0[j] + b * x_1[j] + c * x_2[j]
+        doubt = e_0 + part * (e_1 * np.float32(q) + e_2 * np.float32(left_out))
+        bound = -key * np.sqrt(part * length) - doubt
+        out[j] = bound if sound else _NEVER
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -215,6 +255,17 @@ def _measure_together(query, values, begins, count, room, out):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _measure_some(surveyed, query, flat, channel, members, found):
+    """Distances of one normalised query to some series: all windows are measured."""
+    length = query.size
+    for k in range(members.size):
+        points = surveyed.values[members[k], channel]
+        found[k] = np.inf
+        for j in range(surveyed.lengths[members[k]] - length + 1):
+            found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _raw(query, points):
     """Certified distance of a query of few points to its best match, nothing normalised."""
     best = np.inf
@@ -231,15 +282,95 @@ def _raw(query, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _match_one(surveyed, query, lean, flat, channel, members, place, lists, rooms, found):
+def _round_query(query, lean, width, out):
+    """Round a query to float32, as half sums of four points if that pays; say what it leaves out.
+
+    Returns how many numbers are compared, how many points each stands for, and errors of keys:
+    of all, and by squares and by what coarse points leave out of a window, over the squares about
+    its mean.
+    """
+    length = query.size
+    n, left_out = length // 4, 0.0
+    for k in range(n):
+        p, q, r, s = query[4 * k], query[4 * k + 1], query[4 * k + 2], query[4 * k + 3]
+        x = 0.5 * (p + q + (r + s))
+        out[k] = x
+        left_out += p * p + q * q + r * r + s * s - x * x
+    # windows that are measured, some four and as many as coarse points leave out; each takes as
+    # long as so many products
+    n_windows = max(1, width - length + 1)
+    few = 4 + 2 * left_out / length * n_windows
+    step = 4 if _EACH * few < 0.75 * length * n_windows else 1
+    if step == 1:
+        n, left_out = length, 0.0
+        for t in range(length):
+            out[t] = query[t]
+    else:
+        for t in range(4 * n, length):
+            out[n + t - 4 * n] = query[t]
+        left_out += 1e-6 * length
+    # see "match keys" in docs/developer/numerics.rst
+    share = (n + 48) * FLOAT32_UNIT + 2.02 * lean
+    both = 0.5 * length * share
+    return n, step, (
+        np.float32(1.00001 * (both + 0.5 * left_out)),
+        np.float32(1.00001 * both),
+        np.float32(0.500005 * length * (step == 4)),
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _bound_all(surveyed, row, length, n_windows, rounded_query, rooms):
+    """Lower bounds of the keys of all windows of a row, with their sign changed; see `_bound`."""
+    query, n, step, errors = rounded_query
+    keys, bounds = rooms
+    width, u = surveyed.centered.shape[1], FLOAT64_UNIT
+    products(
+        surveyed.rounded if step == 1 else surveyed.coarse,
+        row * surveyed.rounded.shape[1],
+        *(step, query, n, n_windows, keys),
+    )
+    middle, none = step * n, np.float32(0)
+    left = length - middle
+    s, q = surveyed.sums[0, row], surveyed.squares[0, row]
+    t, x = surveyed.strided[row], surveyed.rounded[row]
+    magnitude, lightest, heaviest = surveyed.scales[row]
+    wrong = 32 * u * float(width) * float(width)
+    heaviest = min(heaviest, 2.0**38 / magnitude, 2.0**-13 / (u * length * magnitude))
+    low = max(1.000001 * length / (heaviest * heaviest), 2.0**20 * wrong)
+    high = 0.999999 * length / (lightest * lightest)
+    _bound(
+        (
+            *(s[:n_windows], s[length:][:n_windows], q[:n_windows], q[length:][:n_windows]),
+            *(q[middle:][:n_windows], t[:n_windows], t[middle:][:n_windows]),
+            *(x[middle:][:n_windows], x[middle + 1 :][:n_windows], x[middle + 2 :][:n_windows]),
+        ),
+        (
+            query[n] if left > 0 else none,
+            query[n + 1] if left > 1 else none,
+            query[n + 2] if left > 2 else none,
+        ),
+        (low, high, 1.0 / length, wrong, np.float32(length)),
+        errors,
+        keys[:n_windows],
+        bounds[:n_windows],
+    )
+    padded = (n_windows + LANES_OF_KEYS - 1) // LANES_OF_KEYS * LANES_OF_KEYS
+    for j in range(n_windows, padded):
+        bounds[j] = -_NEVER
+    return padded
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, rooms, found):
     """Distances of one normalised query to some series; those of listed windows come later.
 
-    Listed are the member, and where the window begins in all values. `place` counts them.
+    Listed are the member, and where the window begins in all values; returns how many are.
     """
-    keys_of_all, doubts_of_all = rooms
-    whose, begins = lists
-    values, length = surveyed.values, query.size
+    whose, begins, uppers, entries = lists
+    values, length, place = surveyed.values, query.size, 0
     n_channels, width = values.shape[1:]
+    root, bounds = np.sqrt(float(length)), rooms[1]
     for k in range(members.size):
         series = members[k]
         n = surveyed.lengths[series] - length + 1
@@ -248,27 +379,43 @@ def _match_one(surveyed, query, lean, flat, channel, members, place, lists, room
             continue
         row = series * n_channels + channel
         points = values[series, channel]
-        if flat or lean == np.inf:
-            for j in range(n):
-                found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
-            continue
-        keys, doubts = keys_of_all[:n], doubts_of_all[:n]
-        _products(query, surveyed.centered[row], keys)
-        _judge(surveyed, row, length, lean, keys, doubts)
-        best = -np.inf
-        for j in range(n):
-            best = max(best, keys[j] - doubts[j])
-        for j in range(n):
-            if keys[j] + doubts[j] < best:
+        padded = _bound_all(surveyed, row, length, n, rounded_query, rooms)
+        first, best, floor = place, -np.inf, least(bounds, padded)
+        # windows that cannot be judged, the nearest one, and those that may be as near
+        for stage in range(3):
+            if stage == 0 and floor > _NEVER:
                 continue
-            if doubts[j] < np.inf and place < whose.size:
-                whose[place], begins[place] = k, row * width + j
+            if stage == 1:
+                floor = least(bounds, padded)
+            if stage == 2:
+                floor = np.float32(min(-best, 1e29))
+            if floor == -_NEVER:
+                break
+            for entry in range(reach(bounds, padded, floor, entries)):
+                j, bits = entries[entry] >> LANES_OF_KEYS, entries[entry] & _MASK
+                while bits:
+                    if bits & 1:
+                        bounds[j] = -_NEVER
+                        if surveyed.equals[row, j] >= length:
+                            # a constant window is as far from any query that is not constant
+                            found[k] = min(found[k], root)
+                        else:
+                            key, doubt = _judge(surveyed, row, query, lean, j)
+                            if doubt == np.inf or place == whose.size:
+                                one = _measure(query, False, points[j : j + length])
+                                found[k] = min(found[k], one)
+                            elif key + doubt >= best:
+                                best = max(best, key - doubt)
+                                whose[place], begins[place] = k, row * width + j
+                                uppers[place] = key + doubt
+                                place += 1
+                    bits >>= 1
+                    j += 1
+        stop, place = place, first
+        for i in range(first, stop):
+            if uppers[i] >= best:
+                whose[place], begins[place] = whose[i], begins[i]
                 place += 1
-            elif surveyed.equals[row, j] < length:
-                found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
-            else:
-                # a constant window is as far from any query that is not constant
-                found[k] = min(found[k], np.sqrt(float(length)))
     return place
 
 
@@ -299,9 +446,16 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
         most = max(most, members_of[g + 1] - members_of[g])
     for k in range(len(pieces)):
         longest = max(longest, pieces[k, 3])
-    rooms = np.empty(width), np.empty(width)
+    surveyed = borrowed(surveyed)
+    padded = width + LANES_OF_KEYS * VECTORS
+    rooms = np.empty(padded, np.float32), np.empty(padded, np.float32)
     # windows beyond these are measured one by one
-    lists = np.empty(4 * most, np.int64), np.empty(4 * most, np.int64)
+    size = 4 * most + width
+    lists = (
+        *(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)),
+        np.empty(padded, np.int64),
+    )
+    rounded = np.empty(longest + 4, np.float32)
     room, measured, normal = np.empty((longest, LANES)), np.empty(LANES), np.empty(longest)
     begin = 0
     for g in range(members_of.size - 1):
@@ -328,9 +482,15 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                 lean = abs(lean) / length + length * FLOAT64_UNIT
                 if not (abs(norm / length - 1) < 1e-6 and lean < 1e-3):
                     lean = np.inf
-                n_listed = _match_one(
-                    surveyed, query, 1.01 * lean, flat, channel, some, 0, lists, rooms, out
-                )
+                if flat or lean == np.inf:
+                    _measure_some(surveyed, query, flat, channel, some, out)
+                    n_listed = 0
+                else:
+                    rounded_query = (rounded, *_round_query(query, 1.01 * lean, width, rounded))
+                    n_listed = _match_one(
+                        *(surveyed, query, rounded_query, 1.01 * lean, channel, some),
+                        *(lists, rooms, out),
+                    )
                 for first in range(0, n_listed, LANES):
                     count = min(LANES, n_listed - first)
                     _measure_together(query, flat_values, lists[1][first:], count, room, measured)

@@ -23,7 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "VECTORS", "halves_of_squares", "reach"]
+__all__ = ["LANES", "VECTORS", "halves_of_squares", "least", "products", "reach"]
 
 LANES, VECTORS = 16, 4
 
@@ -43,6 +43,31 @@ def _load(builder: ir.IRBuilder, pointer: ir.Value, place: ir.Value) -> ir.Value
     """The lanes from a place on."""
     where = builder.bitcast(builder.gep(pointer, [place]), _FLOATS.as_pointer())
     return builder.load(where, align=4)
+
+
+def _store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, place: ir.Value) -> None:
+    """Write lanes from a place on."""
+    where = builder.bitcast(builder.gep(pointer, [place]), _FLOATS.as_pointer())
+    builder.store(value, where, align=4)
+
+
+def _smaller(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The smaller of two numbers, lane by lane; none is NaN."""
+    return builder.select(builder.fcmp_ordered("<", a, b, flags=("nnan",)), a, b)
+
+
+def _least_lane(builder: ir.IRBuilder, values: ir.Value) -> ir.Value:
+    """The least of all lanes."""
+    kind = ir.FunctionType(_FLOAT, [_FLOATS])
+    name = f"llvm.vector.reduce.fmin.v{LANES}f32"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, [values], fastmath=("nnan",))
+
+
+def _multiply_add(builder: ir.IRBuilder) -> ir.Function:
+    """The function that multiplies lanes and adds others."""
+    kind, name = ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fmuladd.v{LANES}f32"
+    return cgutils.get_or_insert_function(builder.module, kind, name)
 
 
 def _data(context: Any, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
@@ -99,9 +124,6 @@ def halves_of_squares(
         begin, length, width, count = (args[k] for k in (1, 2, 4, 5))
         query = builder.gep(query, [begin])
         limits = builder.gep(limits, [builder.mul(args[7], _INT(3))])
-        add = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fmuladd.v{LANES}f32"
-        )
         own, sure, maybe = (
             _splat(builder, builder.load(builder.gep(limits, [_INT(k)]))) for k in range(3)
         )
@@ -115,16 +137,14 @@ def halves_of_squares(
         point = _splat(builder, builder.fneg(builder.load(builder.gep(query, [inner.place]))))
         row = builder.gep(rows, [builder.mul(inner.place, width)])
         found = [
-            builder.call(add, [point, _load(builder, row, place), value])
+            builder.call(_multiply_add(builder), [point, _load(builder, row, place), value])
             for place, value in zip(places, inner.values, strict=True)
         ]
         inner.close(found)
         least, within, near = outer.values
         for place, value in zip(places, found, strict=True):
-            where = builder.bitcast(builder.gep(out, [place]), _FLOATS.as_pointer())
-            builder.store(value, where, align=4)
-            smaller = builder.fcmp_ordered("<", value, least, flags=("nnan",))
-            least = builder.select(smaller, value, least)
+            _store(builder, value, out, place)
+            least = _smaller(builder, value, least)
             for_sure = builder.fcmp_ordered("<=", value, sure, flags=("nnan",))
             within = builder.add(within, builder.zext(for_sure, _COUNTS))
             perhaps = builder.fcmp_ordered("<=", value, maybe, flags=("nnan",))
@@ -134,12 +154,8 @@ def halves_of_squares(
         total = cgutils.get_or_insert_function(
             builder.module, kind, f"llvm.vector.reduce.add.v{LANES}i32"
         )
-        kind = ir.FunctionType(_FLOAT, [_FLOATS])
-        smallest = cgutils.get_or_insert_function(
-            builder.module, kind, f"llvm.vector.reduce.fmin.v{LANES}f32"
-        )
         parts = [
-            builder.call(smallest, [least], fastmath=("nnan",)),
+            _least_lane(builder, least),
             *(builder.zext(builder.call(total, [one]), _INT) for one in (within, near)),
         ]
         return context.make_tuple(builder, signature.return_type, parts)
@@ -176,5 +192,53 @@ def reach(typing_context, values, count, floor, out):
         merged.add_incoming(more, inside)
         loop.close([merged])
         return merged
+
+    return signature, codegen
+
+
+@intrinsic
+def products(typing_context, points, begin, step, query, length, count, out):
+    """Write dot products of a query and windows of some points, of which each has every `step`-th.
+
+    `begin` is the first point of the first window. Windows come in groups of ``LANES * VECTORS``:
+    points behind the last, and places in `out`, must be there.
+    """
+    signature = types.void(points, *(types.intp,) * 2, query, *(types.intp,) * 2, out)
+
+    def codegen(context, builder, signature, args):
+        points, query, out = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 3, 6)
+        )
+        begin, step, length, count = (args[k] for k in (1, 2, 4, 5))
+        points = builder.gep(points, [begin])
+        outer = _Loop(builder, count, LANES * VECTORS, [])
+        places = [builder.add(outer.place, _INT(LANES * k)) for k in range(VECTORS)]
+        inner = _Loop(builder, length, 1, [ir.Constant(_FLOATS, [0.0] * LANES)] * VECTORS)
+        point = _splat(builder, builder.load(builder.gep(query, [inner.place])))
+        row = builder.gep(points, [builder.mul(inner.place, step)])
+        found = [
+            builder.call(_multiply_add(builder), [point, _load(builder, row, place), value])
+            for place, value in zip(places, inner.values, strict=True)
+        ]
+        inner.close(found)
+        for place, value in zip(places, found, strict=True):
+            _store(builder, value, out, place)
+        outer.close([])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def least(typing_context, values, count):
+    """Return the least of some numbers, a multiple of LANES."""
+    signature = types.float32(values, types.intp)
+
+    def codegen(context, builder, signature, args):
+        values = _data(context, builder, signature.args[0], args[0])
+        loop = _Loop(builder, args[1], LANES, [ir.Constant(_FLOATS, [3e38] * LANES)])
+        smaller = _smaller(builder, _load(builder, values, loop.place), loop.values[0])
+        loop.close([smaller])
+        return _least_lane(builder, smaller)
 
     return signature, codegen
