@@ -15,20 +15,17 @@ from numba import njit
 from ...core.constants import CONSTANT, FLOAT32_UNIT, FLOAT64_UNIT, SMALLEST_RANGE
 from .._borrowed import borrowed
 from .matches import _LARGE, _SMALL, _scaled_distance
-from .screen import LANES as LANES_OF_KEYS
-from .screen import VECTORS, least, products, reach
+from .screen import LANES, VECTORS, least, measure, products, reach
 
-__all__ = ["PADDING", "Surveyed", "match_groups", "survey"]
+__all__ = ["LANES", "PADDING", "Surveyed", "match_groups", "survey"]
 
-#: Windows that are measured side by side.
-LANES = 8
 #: Points behind rows, which whole vectors of windows reach.
-PADDING = LANES_OF_KEYS * VECTORS + 4
+PADDING = LANES * VECTORS + 4
 #: The bound of keys of windows that cannot be judged.
 _NEVER = np.float32(-1e30)
 #: Products that take as long as to judge one window by itself.
 _EACH = 1000
-_MASK = 2**LANES_OF_KEYS - 1
+_MASK = 2**LANES - 1
 
 
 class Surveyed(NamedTuple):
@@ -132,7 +129,7 @@ def _product(query, points):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def _judge(surveyed, row, query, lean, j):
     """The key of a window, larger for nearer ones, and a bound of its error.
 
@@ -226,35 +223,6 @@ def _measure(query, flat, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure_together(query, values, begins, count, room, out):
-    """Certified distances of a query to windows that are not constant, LANES of them at most."""
-    length = query.size
-    for lane in range(LANES):
-        window = values[begins[min(lane, count - 1)] :][:length]
-        for t in range(length):
-            room[t, lane] = window[t]
-    mean, scale, total = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
-    for t in range(length):
-        for lane in range(LANES):
-            mean[lane] += room[t, lane]
-    for lane in range(LANES):
-        mean[lane] /= length
-    for t in range(length):
-        for lane in range(LANES):
-            d = room[t, lane] - mean[lane]
-            scale[lane] += d * d
-    for lane in range(LANES):
-        scale[lane] = 1.0 / np.sqrt(scale[lane] / length)
-    for t in range(length):
-        a = query[t]
-        for lane in range(LANES):
-            d = a - (room[t, lane] - mean[lane]) * scale[lane]
-            total[lane] += d * d
-    for lane in range(count):
-        out[lane] = np.sqrt(total[lane])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _measure_some(surveyed, query, flat, channel, members, found):
     """Distances of one normalised query to some series: all windows are measured."""
     length = query.size
@@ -319,7 +287,7 @@ def _round_query(query, lean, width, out):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def _bound_all(surveyed, row, length, n_windows, rounded_query, rooms):
     """Lower bounds of the keys of all windows of a row, with their sign changed; see `_bound`."""
     query, n, step, errors = rounded_query
@@ -355,7 +323,7 @@ def _bound_all(surveyed, row, length, n_windows, rounded_query, rooms):
         keys[:n_windows],
         bounds[:n_windows],
     )
-    padded = (n_windows + LANES_OF_KEYS - 1) // LANES_OF_KEYS * LANES_OF_KEYS
+    padded = (n_windows + LANES - 1) // LANES * LANES
     for j in range(n_windows, padded):
         bounds[j] = -_NEVER
     return padded
@@ -392,7 +360,7 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
             if floor == -_NEVER:
                 break
             for entry in range(reach(bounds, padded, floor, entries)):
-                j, bits = entries[entry] >> LANES_OF_KEYS, entries[entry] & _MASK
+                j, bits = entries[entry] >> LANES, entries[entry] & _MASK
                 while bits:
                     if bits & 1:
                         bounds[j] = -_NEVER
@@ -447,7 +415,7 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
     for k in range(len(pieces)):
         longest = max(longest, pieces[k, 3])
     surveyed = borrowed(surveyed)
-    padded = width + LANES_OF_KEYS * VECTORS
+    padded = width + LANES * VECTORS
     rooms = np.empty(padded, np.float32), np.empty(padded, np.float32)
     # windows beyond these are measured one by one
     size = 4 * most + width
@@ -456,7 +424,7 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
         np.empty(padded, np.int64),
     )
     rounded = np.empty(longest + 4, np.float32)
-    room, measured, normal = np.empty((longest, LANES)), np.empty(LANES), np.empty(longest)
+    room, measured, normal = np.ones((longest, LANES)), np.empty(LANES), np.empty(longest)
     begin = 0
     for g in range(members_of.size - 1):
         some = members[members_of[g] : members_of[g + 1]]
@@ -493,7 +461,11 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                     )
                 for first in range(0, n_listed, LANES):
                     count = min(LANES, n_listed - first)
-                    _measure_together(query, flat_values, lists[1][first:], count, room, measured)
+                    for lane in range(count):
+                        window = flat_values[lists[1][first + lane] :][:length]
+                        for t in range(length):
+                            room[t, lane] = window[t]
+                    measure(query, length, room, measured)
                     for lane in range(count):
                         i = lists[0][first + lane]
                         out[i] = min(out[i], measured[lane])

@@ -23,32 +23,37 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "VECTORS", "halves_of_squares", "least", "products", "reach"]
+__all__ = ["LANES", "VECTORS", "halves_of_squares", "least", "measure", "products", "reach"]
 
 LANES, VECTORS = 16, 4
 
 _FLOAT, _INT, _INDEX, _BIT = ir.FloatType(), ir.IntType(64), ir.IntType(32), ir.IntType(1)
-_MASK = ir.IntType(LANES)
+_MASK, _DOUBLE = ir.IntType(LANES), ir.DoubleType()
+_DOUBLES = ir.VectorType(_DOUBLE, LANES)
 _FLOATS, _COUNTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INDEX, LANES)
 
 
 def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same number in all lanes."""
-    one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), value, _INDEX(0))
-    mask = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(_FLOATS, ir.Undefined), mask)
+    vector = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    mask = ir.Constant(_COUNTS, [0] * LANES)
+    return builder.shuffle_vector(builder.insert_element(vector, value, _INDEX(0)), vector, mask)
+
+
+def _lanes(builder: ir.IRBuilder, pointer: ir.Value, place: ir.Value) -> ir.Value:
+    """Where the lanes from a place on are."""
+    kind = ir.VectorType(pointer.type.pointee, LANES)
+    return builder.bitcast(builder.gep(pointer, [place]), kind.as_pointer())
 
 
 def _load(builder: ir.IRBuilder, pointer: ir.Value, place: ir.Value) -> ir.Value:
     """The lanes from a place on."""
-    where = builder.bitcast(builder.gep(pointer, [place]), _FLOATS.as_pointer())
-    return builder.load(where, align=4)
+    return builder.load(_lanes(builder, pointer, place), align=4)
 
 
 def _store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, place: ir.Value) -> None:
     """Write lanes from a place on."""
-    where = builder.bitcast(builder.gep(pointer, [place]), _FLOATS.as_pointer())
-    builder.store(value, where, align=4)
+    builder.store(value, _lanes(builder, pointer, place), align=4)
 
 
 def _smaller(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -240,5 +245,48 @@ def least(typing_context, values, count):
         smaller = _smaller(builder, _load(builder, values, loop.place), loop.values[0])
         loop.close([smaller])
         return _least_lane(builder, smaller)
+
+    return signature, codegen
+
+
+@intrinsic
+def measure(typing_context, query, length, windows, out):
+    """Write norms of the differences of a normalised query and LANES windows, none constant.
+
+    The same place of all windows lies side by side. Sums are taken in the order of time, without
+    fused multiply-add: the values are certified.
+    """
+    signature = types.void(query, types.intp, windows, out)
+
+    def codegen(context, builder, signature, args):
+        query, windows, out = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 2, 3)
+        )
+        count = _splat(builder, builder.sitofp(args[1], _DOUBLE))
+        zero, one = (ir.Constant(_DOUBLES, [value] * LANES) for value in (0.0, 1.0))
+        kind = ir.FunctionType(_DOUBLES, [_DOUBLES])
+        root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
+
+        def summed(term):
+            """Sum a term of all places."""
+            loop = _Loop(builder, args[1], 1, [zero])
+            place = builder.mul(loop.place, _INT(LANES))
+            total = builder.fadd(loop.values[0], term(_load(builder, windows, place), loop.place))
+            loop.close([total])
+            return total
+
+        def squared(x):
+            return builder.fmul(x, x)
+
+        def difference(x, place):
+            point = _splat(builder, builder.load(builder.gep(query, [place])))
+            return builder.fsub(point, builder.fmul(builder.fsub(x, mean), scale))
+
+        mean = builder.fdiv(summed(lambda x, _: x), count)
+        squares = summed(lambda x, _: squared(builder.fsub(x, mean)))
+        scale = builder.fdiv(one, builder.call(root, [builder.fdiv(squares, count)]))
+        total = summed(lambda x, place: squared(difference(x, place)))
+        _store(builder, builder.call(root, [total]), out, _INT(0))
+        return context.get_dummy_value()
 
     return signature, codegen
