@@ -27,7 +27,7 @@ class GroupTiles:
         n_candidates, n_members, n_distances, _ = reduction.largest
         each = 8 * rows * n_distances + 64 * rows * (n_candidates + n_members)
         survey_bytes = n * n_channels * (64 * (width + 2) + 8 * PADDING)
-        return survey_bytes, each + 8 * width * (LANES + 10) + 128 * n_members
+        return survey_bytes, each + 8 * width * (LANES + 14) + 128 * n_members
 
     def group_matches(
         self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray

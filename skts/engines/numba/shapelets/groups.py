@@ -121,48 +121,52 @@ def survey(values, lengths, centered, sums, squares, equals, rounded, coarse, st
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _product(query, points):
-    """Dot product of a query and some points: an estimate, in any rounding."""
-    total = 0.0
-    for t in range(query.size):
-        total += query[t] * points[t]
-    return total
+def _products(query, points, begins, count, out):
+    """Dot products of a query and some windows of points: estimates, in any rounding."""
+    for i in range(count):
+        total, x = 0.0, points[begins[i] :][: query.size]
+        for t in range(query.size):
+            total += query[t] * x[t]
+        out[i] = total
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _judge(surveyed, row, query, lean, j):
-    """The key of a window, larger for nearer ones, and a bound of its error.
+def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
+    """Turn dot products into keys, larger for nearer windows, with a bound of their error.
 
     The squared distance is twice the length less the dot product, by the weight of the window,
     twice: keys are such products. The doubt is infinite of a window that cannot be judged here.
     """
-    length = query.size
-    share, u, stop = 1.0 / length, FLOAT64_UNIT, j + length
+    share, u = 1.0 / length, FLOAT64_UNIT
     magnitude, lightest, heaviest = surveyed.scales[row]
-    sums, squares = surveyed.sums, surveyed.squares
-    s = (sums[0, row, stop] - sums[0, row, j]) + (sums[1, row, stop] - sums[1, row, j])
-    q = (squares[0, row, stop] - squares[0, row, j]) + (
-        squares[1, row, stop] - squares[1, row, j]
+    s0, s1, q0, q1 = (
+        *(surveyed.sums[0, row], surveyed.sums[1, row]),
+        *(surveyed.squares[0, row], surveyed.squares[1, row]),
     )
     width = float(surveyed.centered.shape[1])
-    # what is left of squares about the mean, and what that is wrong by
-    rest = q - s * s * share
-    wrong = 16 * u * q + 64 * u * u * width * width * width
-    if not wrong < 1e-3 * rest:
-        return 0.0, np.inf
-    part = 1.0 / rest
-    weight = np.sqrt(part * length)
-    reach_of_points = magnitude * weight
-    shift = u * length * reach_of_points
-    if not (lightest <= weight <= heaviest and reach_of_points < 2.0**38 and shift < 1e-2):
-        return 0.0, np.inf
-    # above the norm of the centred points over that of the window's deviations
-    steep = 0.5 + 0.5 * q * part
-    # see "match keys" in docs/developer/numerics.rst
-    total = u * (length + 4) * steep + u * (4.0 * length + 40) + wrong * part
-    total += 0.5 * shift * shift + lean * (steep + shift)
-    key = _product(query, surveyed.centered[row, j:stop]) * weight
-    return key, 2.001 * total * length
+    lost = 64 * u * u * width * width * width
+    for i in range(count):
+        j = begins[i]
+        s = (s0[j + length] - s0[j]) + (s1[j + length] - s1[j])
+        q = (q0[j + length] - q0[j]) + (q1[j + length] - q1[j])
+        # what is left of squares about the mean, and what that is wrong by
+        rest = q - s * s * share
+        wrong = 16 * u * q + lost
+        sound = wrong < 1e-3 * rest
+        rest = rest if sound else 1.0
+        part = 1.0 / rest
+        weight = np.sqrt(part * length)
+        farthest = magnitude * weight
+        shift = u * length * farthest
+        # above the norm of the centred points over that of the window's deviations
+        steep = 0.5 + 0.5 * q * part
+        # see "match keys" in docs/developer/numerics.rst
+        total = u * (length + 4) * steep + u * (4.0 * length + 40) + wrong * part
+        total += 0.5 * shift * shift + lean * (steep + shift)
+        sound &= (weight >= lightest) & (weight <= heaviest)
+        sound &= (farthest < 2.0**38) & (shift < 1e-2)
+        keys[i] = keys[i] * weight if sound else 0.0
+        doubts[i] = 2.001 * total * length if sound else np.inf
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
@@ -335,7 +339,7 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
 
     Listed are the member, and where the window begins in all values; returns how many are.
     """
-    whose, begins, uppers, entries = lists
+    whose, begins, uppers, entries, judged, keys, doubts = lists
     values, length, place = surveyed.values, query.size, 0
     n_channels, width = values.shape[1:]
     root, bounds = np.sqrt(float(length)), rooms[1]
@@ -359,26 +363,32 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
                 floor = np.float32(min(-best, 1e29))
             if floor == -_NEVER:
                 break
+            count = 0
             for entry in range(reach(bounds, padded, floor, entries)):
                 j, bits = entries[entry] >> LANES, entries[entry] & _MASK
                 while bits:
                     if bits & 1:
                         bounds[j] = -_NEVER
-                        if surveyed.equals[row, j] >= length:
+                        if surveyed.equals[row, j] < length:
+                            judged[count] = j
+                            count += 1
+                        else:
                             # a constant window is as far from any query that is not constant
                             found[k] = min(found[k], root)
-                        else:
-                            key, doubt = _judge(surveyed, row, query, lean, j)
-                            if doubt == np.inf or place == whose.size:
-                                one = _measure(query, False, points[j : j + length])
-                                found[k] = min(found[k], one)
-                            elif key + doubt >= best:
-                                best = max(best, key - doubt)
-                                whose[place], begins[place] = k, row * width + j
-                                uppers[place] = key + doubt
-                                place += 1
                     bits >>= 1
                     j += 1
+            _products(query, surveyed.centered[row], judged, count, keys)
+            _judge(surveyed, row, length, lean, judged, count, keys, doubts)
+            for i in range(count):
+                j, doubt = judged[i], doubts[i]
+                if doubt == np.inf or place == whose.size:
+                    one = _measure(query, False, points[j : j + length])
+                    found[k] = min(found[k], one)
+                elif keys[i] + doubt >= best:
+                    best = max(best, keys[i] - doubt)
+                    whose[place], begins[place] = k, row * width + j
+                    uppers[place] = keys[i] + doubt
+                    place += 1
         stop, place = place, first
         for i in range(first, stop):
             if uppers[i] >= best:
@@ -421,7 +431,8 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
     size = 4 * most + width
     lists = (
         *(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)),
-        np.empty(padded, np.int64),
+        *(np.empty(padded, np.int64), np.empty(padded, np.int64)),
+        *(np.empty(padded), np.empty(padded)),
     )
     rounded = np.empty(longest + 4, np.float32)
     room, measured, normal = np.ones((longest, LANES)), np.empty(LANES), np.empty(longest)
