@@ -26,7 +26,7 @@ class GroupTiles:
         n, n_channels, width = reduction.groups.series.shape
         n_candidates, n_members, n_distances, _ = reduction.largest
         each = 8 * rows * n_distances + 64 * rows * (n_candidates + n_members)
-        survey_bytes = n * n_channels * (64 * (width + 2) + 8 * PADDING)
+        survey_bytes = n * n_channels * (64 * (width + 2) + 16 * PADDING)
         return survey_bytes, each + 8 * width * (LANES + 14) + 128 * n_members
 
     def group_matches(
@@ -68,7 +68,7 @@ class GroupTiles:
                 *(np.zeros((rows, width)), sums, squares),
                 np.zeros((rows, width), np.int64),
                 *np.zeros((2, rows, width + PADDING), np.float32),
-                *(np.zeros((rows, width + 1)), np.zeros((rows, 3))),
+                *(np.zeros((rows, width + PADDING)), np.zeros((rows, 3))),
             )
             survey(*given, *made)
             return made, sum(part.nbytes for part in made)

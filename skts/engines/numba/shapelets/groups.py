@@ -15,7 +15,7 @@ from numba import njit
 from ...core.constants import CONSTANT, FLOAT32_UNIT, FLOAT64_UNIT, SMALLEST_RANGE
 from .._borrowed import borrowed
 from .matches import _LARGE, _SMALL, _scaled_distance
-from .screen import LANES, VECTORS, least, measure, products, reach
+from .screen import LANES, VECTORS, bounds, least, measure, products, reach
 
 __all__ = ["LANES", "PADDING", "Surveyed", "match_groups", "survey"]
 
@@ -45,7 +45,7 @@ class Surveyed(NamedTuple):
         Points from each on that are equal to it.
     rounded, coarse : ndarray of shape (n_rows, n_timepoints + PADDING), float32
         Centred points, and half of the sum of four from each on.
-    strided : ndarray of shape (n_rows, n_timepoints + 1)
+    strided : ndarray of shape (n_rows, n_timepoints + PADDING)
         Sums of the squares of every fourth of these sums before each.
     scales : ndarray of shape (n_rows, 3)
         Largest magnitude of the points with their mean, in units; least and largest
@@ -169,33 +169,6 @@ def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
         doubts[i] = 2.001 * total * length if sound else np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
-def _bound(lines, tail, limits, errors, products, out):
-    """Lower bounds of keys, the sign of which is changed, of windows in float32.
-
-    `lines` has sums, squares, and of coarse points, before each window and behind it, behind its
-    coarse part; and rounded points behind that. `limits` are those of windows that can be judged;
-    `errors` are of all, in units of squares, and of what coarse points leave out. Windows that
-    cannot be judged have a bound below all others.
-    """
-    s_0, s_1, q_0, q_1, q_2, t_0, t_2, x_0, x_1, x_2 = lines
-    a, b, c = tail
-    low, high, share, wrong, length = limits
-    e_0, e_1, e_2 = errors
-    one = np.float32(1)
-    for j in range(out.size):
-        s, q = s_1[j] - s_0[j], q_1[j] - q_0[j]
-        rest = q - s * s * share
-        sound = (rest > low) & (rest < high)
-        part = one / np.float32(rest if sound else 1.0)
-        left_out = (q_2[j] - q_0[j]) - (t_2[j] - t_0[j])
-        left_out = max(left_out, 0.0) + wrong
-        key = products[j] + a * x_0[j] + b * x_1[j] + c * x_2[j]
-        doubt = e_0 + part * (e_1 * np.float32(q) + e_2 * np.float32(left_out))
-        bound = -key * np.sqrt(part * length) - doubt
-        out[j] = bound if sound else _NEVER
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def _describe(points):
     """Certified mean, 1 / deviation, and whether points are constant: one window or query."""
@@ -254,83 +227,39 @@ def _raw(query, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _round_query(query, lean, width, out):
+def _round_query(query, lean, width, out, places, numbers):
     """Round a query to float32, as half sums of four points if that pays; say what it leaves out.
 
-    Returns how many numbers are compared, how many points each stands for, and errors of keys:
-    of all, and by squares and by what coarse points leave out of a window, over the squares about
-    its mean.
+    Returns how many numbers are compared, and how many points each stands for; writes what
+    `bounds` is told of the query.
     """
     length = query.size
-    n, left_out = length // 4, 0.0
+    n, left_out, step = length // 4, 0.0, 4
     for k in range(n):
         p, q, r, s = query[4 * k], query[4 * k + 1], query[4 * k + 2], query[4 * k + 3]
         x = 0.5 * (p + q + (r + s))
         out[k] = x
         left_out += p * p + q * q + r * r + s * s - x * x
-    # windows that are measured, some four and as many as coarse points leave out; each takes as
-    # long as so many products
+    # windows that are measured: some, and as many as coarse points leave out; each takes as long
+    # as so many products
     n_windows = max(1, width - length + 1)
-    few = 4 + 2 * left_out / length * n_windows
-    step = 4 if _EACH * few < 0.75 * length * n_windows else 1
-    if step == 1:
-        n, left_out = length, 0.0
-        for t in range(length):
-            out[t] = query[t]
-    else:
-        for t in range(4 * n, length):
-            out[n + t - 4 * n] = query[t]
-        left_out += 1e-6 * length
+    if _EACH * (4 + 2 * left_out / length * n_windows) >= 0.75 * length * n_windows:
+        n, left_out, step = 0, 0.0, 1
+    middle = step * n
+    for t in range(middle, length):
+        out[n + t - middle] = query[t]
     # see "match keys" in docs/developer/numerics.rst
-    share = (n + 48) * FLOAT32_UNIT + 2.02 * lean
+    share = (length + 48) * FLOAT32_UNIT + 2.02 * lean
     both = 0.5 * length * share
-    return n, step, (
-        np.float32(1.00001 * (both + 0.5 * left_out)),
-        np.float32(1.00001 * both),
-        np.float32(0.500005 * length * (step == 4)),
-    )
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _bound_all(surveyed, row, length, n_windows, rounded_query, rooms):
-    """Lower bounds of the keys of all windows of a row, with their sign changed; see `_bound`."""
-    query, n, step, errors = rounded_query
-    keys, bounds = rooms
-    width, u = surveyed.centered.shape[1], FLOAT64_UNIT
-    products(
-        surveyed.rounded if step == 1 else surveyed.coarse,
-        row * surveyed.rounded.shape[1],
-        *(step, query, n, n_windows, keys),
-    )
-    middle, none = step * n, np.float32(0)
-    left = length - middle
-    s, q = surveyed.sums[0, row], surveyed.squares[0, row]
-    t, x = surveyed.strided[row], surveyed.rounded[row]
-    magnitude, lightest, heaviest = surveyed.scales[row]
-    wrong = 32 * u * float(width) * float(width)
-    heaviest = min(heaviest, 2.0**38 / magnitude, 2.0**-13 / (u * length * magnitude))
-    low = max(1.000001 * length / (heaviest * heaviest), 2.0**20 * wrong)
-    high = 0.999999 * length / (lightest * lightest)
-    _bound(
-        (
-            *(s[:n_windows], s[length:][:n_windows], q[:n_windows], q[length:][:n_windows]),
-            *(q[middle:][:n_windows], t[:n_windows], t[middle:][:n_windows]),
-            *(x[middle:][:n_windows], x[middle + 1 :][:n_windows], x[middle + 2 :][:n_windows]),
-        ),
-        (
-            query[n] if left > 0 else none,
-            query[n + 1] if left > 1 else none,
-            query[n + 2] if left > 2 else none,
-        ),
-        (low, high, 1.0 / length, wrong, np.float32(length)),
-        errors,
-        keys[:n_windows],
-        bounds[:n_windows],
-    )
-    padded = (n_windows + LANES - 1) // LANES * LANES
-    for j in range(n_windows, padded):
-        bounds[j] = -_NEVER
-    return padded
+    numbers[2], numbers[4] = 1.0 / length, length
+    numbers[5] = 1.00001 * (both + 0.5 * (left_out + 1e-6 * length * (step == 4)))
+    numbers[6], numbers[7] = 1.00001 * both, 0.500005 * length * (step == 4)
+    for k in range(3):
+        numbers[8 + k] = out[n + k] if step == 4 and middle + k < length else 0.0
+    if step == 1:
+        n = middle = length
+    places[0], places[1] = length, middle
+    return n, step
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -340,9 +269,12 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
     Listed are the member, and where the window begins in all values; returns how many are.
     """
     whose, begins, uppers, entries, judged, keys, doubts = lists
-    values, length, place = surveyed.values, query.size, 0
+    rounded, n_rounded, step, places, numbers = rounded_query
+    values, length, place, u = surveyed.values, query.size, 0, FLOAT64_UNIT
     n_channels, width = values.shape[1:]
-    root, bounds = np.sqrt(float(length)), rooms[1]
+    root, products_of_all, lows = np.sqrt(float(length)), rooms[0], rooms[1]
+    numbers[3] = wrong = 32 * u * float(width) * float(width)
+    stride = surveyed.rounded.shape[1]
     for k in range(members.size):
         series = members[k]
         n = surveyed.lengths[series] - length + 1
@@ -351,24 +283,36 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
             continue
         row = series * n_channels + channel
         points = values[series, channel]
-        padded = _bound_all(surveyed, row, length, n, rounded_query, rooms)
-        first, best, floor = place, -np.inf, least(bounds, padded)
+        products(
+            surveyed.rounded if step == 1 else surveyed.coarse,
+            *(row * stride, step, rounded, n_rounded, n, products_of_all),
+        )
+        magnitude, lightest, heaviest = surveyed.scales[row]
+        heaviest = min(heaviest, 2.0**38 / magnitude, 2.0**-13 / (u * length * magnitude))
+        numbers[0] = max(1.000001 * length / (heaviest * heaviest), 2.0**20 * wrong)
+        numbers[1] = 0.999999 * length / (lightest * lightest)
+        floor = bounds(
+            *(surveyed.sums[0, row], surveyed.squares[0, row], surveyed.strided[row]),
+            *(surveyed.rounded[row], places, numbers, n, products_of_all, lows),
+        )
+        padded = (n + LANES - 1) // LANES * LANES
+        first, best = place, -np.inf
         # windows that cannot be judged, the nearest one, and those that may be as near
         for stage in range(3):
             if stage == 0 and floor > _NEVER:
                 continue
             if stage == 1:
-                floor = least(bounds, padded)
+                floor = least(lows, padded)
             if stage == 2:
                 floor = np.float32(min(-best, 1e29))
             if floor == -_NEVER:
                 break
             count = 0
-            for entry in range(reach(bounds, padded, floor, entries)):
+            for entry in range(reach(lows, padded, floor, entries)):
                 j, bits = entries[entry] >> LANES, entries[entry] & _MASK
                 while bits:
                     if bits & 1:
-                        bounds[j] = -_NEVER
+                        lows[j] = -_NEVER
                         if surveyed.equals[row, j] < length:
                             judged[count] = j
                             count += 1
@@ -434,7 +378,7 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
         *(np.empty(padded, np.int64), np.empty(padded, np.int64)),
         *(np.empty(padded), np.empty(padded)),
     )
-    rounded = np.empty(longest + 4, np.float32)
+    rounded, places, numbers = np.empty(longest, np.float32), np.empty(2, np.int64), np.empty(11)
     room, measured, normal = np.ones((longest, LANES)), np.empty(LANES), np.empty(longest)
     begin = 0
     for g in range(members_of.size - 1):
@@ -465,7 +409,10 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                     _measure_some(surveyed, query, flat, channel, some, out)
                     n_listed = 0
                 else:
-                    rounded_query = (rounded, *_round_query(query, 1.01 * lean, width, rounded))
+                    n_rounded, step = _round_query(
+                        query, 1.01 * lean, width, rounded, places, numbers
+                    )
+                    rounded_query = rounded, n_rounded, step, places, numbers
                     n_listed = _match_one(
                         *(surveyed, query, rounded_query, 1.01 * lean, channel, some),
                         *(lists, rooms, out),

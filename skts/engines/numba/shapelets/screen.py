@@ -23,7 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "VECTORS", "halves_of_squares", "least", "measure", "products", "reach"]
+__all__ = ["LANES", "VECTORS", "bounds", "halves_of_squares", "least", "measure", "products", "reach"]
 
 LANES, VECTORS = 16, 4
 
@@ -288,5 +288,72 @@ def measure(typing_context, query, length, windows, out):
         total = summed(lambda x, place: squared(difference(x, place)))
         _store(builder, builder.call(root, [total]), out, _INT(0))
         return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def bounds(typing_context, sums, squares, strided, points, places, numbers, count, keys, out):
+    """Write lower bounds of keys of windows, with their sign changed; return the least.
+
+    Parameters: sums, squares, and squares of coarse points before each point, and rounded points;
+    points of a window, and of its coarse part; numbers in the order in which they are read here;
+    how many windows there are; dot products; where bounds go. Windows that cannot be judged have
+    a bound below all others, those that are not there one above all others.
+    """
+    kinds = sums, squares, strided, points, places, numbers, types.intp, keys, out
+    signature = types.float32(*kinds)
+
+    def codegen(context, builder, signature, args):
+        sums, squares, strided, points, places, numbers, keys, out = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 4, 5, 7, 8)
+        )
+        length, middle = (builder.load(builder.gep(places, [_INT(k)])) for k in range(2))
+        given = [builder.load(builder.gep(numbers, [_INT(k)])) for k in range(11)]
+        low, high, share, wrong = (_splat(builder, value) for value in given[:4])
+        points_of, e_0, e_1, e_2, *tail = (
+            _splat(builder, builder.fptrunc(value, _FLOAT)) for value in given[4:]
+        )
+        zero, one = (ir.Constant(_DOUBLES, [value] * LANES) for value in (0.0, 1.0))
+        unit, never = (ir.Constant(_FLOATS, [value] * LANES) for value in (1.0, -1e30))
+        lanes, absent = ir.Constant(_COUNTS, [*range(LANES)]), ir.Constant(_FLOATS, [1e30] * LANES)
+        kind = ir.FunctionType(_FLOATS, [_FLOATS])
+        root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
+        multiply_add = _multiply_add(builder)
+        last = _splat(builder, builder.trunc(args[6], _INDEX))
+        loop = _Loop(builder, args[6], LANES, [ir.Constant(_FLOATS, [3e38] * LANES)])
+        j = loop.place
+        behind, at_middle = builder.add(j, length), builder.add(j, middle)
+        s = builder.fsub(_load(builder, sums, behind), _load(builder, sums, j))
+        before = _load(builder, squares, j)
+        q = builder.fsub(_load(builder, squares, behind), before)
+        rest = builder.fsub(q, builder.fmul(builder.fmul(s, s), share))
+        sound = builder.and_(
+            builder.fcmp_ordered(">", rest, low), builder.fcmp_ordered("<", rest, high)
+        )
+        part = builder.fptrunc(builder.select(sound, rest, one), _FLOATS)
+        part = builder.fdiv(unit, part)
+        coarse = builder.fsub(_load(builder, strided, at_middle), _load(builder, strided, j))
+        left_out = builder.fsub(_load(builder, squares, at_middle), before)
+        left_out = builder.fsub(left_out, coarse)
+        positive = builder.fcmp_ordered(">", left_out, zero)
+        left_out = builder.fadd(builder.select(positive, left_out, zero), wrong)
+        key = _load(builder, keys, j)
+        for k, value in enumerate(tail):
+            x = _load(builder, points, builder.add(at_middle, _INT(k)))
+            key = builder.call(multiply_add, [value, x, key])
+        doubt = builder.fmul(e_1, builder.fptrunc(q, _FLOATS))
+        doubt = builder.call(multiply_add, [e_2, builder.fptrunc(left_out, _FLOATS), doubt])
+        doubt = builder.call(multiply_add, [part, doubt, e_0])
+        weight = builder.call(root, [builder.fmul(part, points_of)])
+        bound = builder.fsub(builder.fneg(builder.fmul(key, weight)), doubt)
+        bound = builder.select(sound, bound, never)
+        number = builder.add(_splat(builder, builder.trunc(j, _INDEX)), lanes)
+        there = builder.icmp_signed("<", number, last)
+        bound = builder.select(there, bound, absent)
+        _store(builder, bound, out, j)
+        smaller = _smaller(builder, bound, loop.values[0])
+        loop.close([smaller])
+        return _least_lane(builder, smaller)
 
     return signature, codegen
