@@ -26,7 +26,7 @@ from skts.engines.core.series import read_only
 from skts.engines.families.shapelets import splits
 from skts.engines.families.shapelets.criterion import _logarithms, number_terms
 from skts.engines.host.splits import _sort
-from skts.engines.numba.shapelets.groups import survey
+from skts.engines.numba.shapelets.groups import PADDING, survey
 
 KINDS = ["walks", "whole", "offset", "constant", "channels", "unequal", "loud", "points"]
 
@@ -215,8 +215,10 @@ def test_sums_of_series_are_kept_to_twice_the_digits(kind):
     rows, scratch = n * n_channels, np.zeros((n * n_channels, width), np.int64)
     points, scales = np.zeros((rows, width)), np.zeros((rows, 3))
     sums, squares = np.zeros((2, 2, rows, width + 1))
+    strided = np.zeros((rows, width + PADDING))
     given = read_only(series.values), read_only(series.lengths)
-    survey(*given, points, sums, squares, scratch, scales)
+    rounded, coarse = np.zeros((2, rows, width + PADDING), np.float32)
+    survey(*given, points, sums, squares, scratch, rounded, coarse, strided, scales)
     for row in range(rows):
         place, channel = divmod(row, n_channels)
         line = series.values[place, channel, : series.lengths[place]]

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT32_UNIT, LOST_SQUARES, SMALLEST_RANGE
-from ...host.arrays import kth_smallest, put
+from ...host.arrays import kth_smallest
 from .._borrowed import borrowed
 from .screen import LANES, VECTORS, halves_of_squares, reach
 
@@ -166,7 +166,7 @@ def _squares(query, z, inverse, kind, flat, sums):
                 sums[j] = float(length)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def _square(query, z, inverse, j):
     """The sum of squares of a shapelet that is not constant and a window."""
     if inverse[j] == 0.0:
@@ -284,9 +284,9 @@ def _round_windows(z, normalized, count, each, centre, scale, inverse, rounded):
 def _round_shapelets(table, first, stop, centre, scale, most, rounded):
     """Round shapelets to float32, in units of a series, and say which keys mean what.
 
-    `most` is the largest sum of squares of a window. `rounded` has points; half of the sum of
-    squares, and keys of which a window is within the limit for sure, and may be; the largest
-    error of a key, infinite where they mean nothing.
+    `most` is the largest sum of squares of a window. `rounded` has points; keys up to which a
+    window is within the limit for sure, and may be; the largest error of a key, infinite where
+    they mean nothing.
     """
     points, bounds, errors = rounded
     limits = table.limits.view(np.float64)
@@ -300,7 +300,8 @@ def _round_shapelets(table, first, stop, centre, scale, most, rounded):
         error = (table.lengths[row] + 8) * _UNIT * (total + most)
         limit = min(0.5 * limits[row] * scale * scale, _HIGHEST)
         margin = error + 4 * _UNIT * abs(limit)
-        bounds[row, 0], bounds[row, 1], bounds[row, 2] = 0.5 * total, limit - margin, limit + margin
+        limit -= 0.5 * total
+        bounds[row, 0], bounds[row, 1] = limit - margin, limit + margin
         errors[row] = error if table.kinds[row] < 2 and total + most < _FINE_SQUARES else np.inf
 
 
@@ -352,7 +353,7 @@ def _run(table, first, stop, points, buffers, shapelets, best):
                 )
                 floor = np.float32(least + 2 * error)
                 if near > within:
-                    floor = max(floor, bounds[row, 2])
+                    floor = max(floor, bounds[row, 1])
                 n_places = reach(keys, each, floor, places)
             if n_places == 0 or n_places > _FEW:
                 _measure_all(
@@ -370,7 +371,7 @@ def _run(table, first, stop, points, buffers, shapelets, best):
                         root = np.sqrt(square)
                         if root < mine[0]:
                             mine[0], mine[1] = root, block + j
-                        mine[2] += keys[j] > bounds[row, 1] and square <= limits[row]
+                        mine[2] += keys[j] > bounds[row, 0] and square <= limits[row]
                     bits >>= 1
                     j += 1
 
@@ -410,7 +411,7 @@ def features(table, values, lengths, slots, out, cancel):
     longest, largest, n_runs = 1, 1, table.runs.size - 1
     rounded = (
         np.empty(table.points.size, np.float32),
-        np.empty((table.lengths.size, 3), np.float32),
+        np.empty((table.lengths.size, 2), np.float32),
         np.empty(table.lengths.size),
     )
     for run in range(n_runs):
@@ -419,7 +420,7 @@ def features(table, values, lengths, slots, out, cancel):
         longest, largest = max(longest, length), max(largest, stop - first)
         if table.kinds[first] > 0:
             _round_shapelets(table, first, stop, 0.0, 1.0, 1.001 * length, rounded)
-    room, found = np.empty((largest, 4)), np.empty(3)
+    room = np.empty((largest, 4))
     buffers = _buffers(longest)
     for b in range(values.shape[0]):
         for run in range(n_runs):
@@ -433,18 +434,21 @@ def features(table, values, lengths, slots, out, cancel):
             best[:, 0], best[:, 1], best[:, 2], best[:, 3] = np.inf, -1.0, 0.0, np.inf
             if n_windows > 0:
                 _run(table, first, stop, points, buffers, rounded, best)
-            root = np.sqrt(float(length))
-            for row in range(first, stop):
-                put(best[row - first, :3], found)
-                if n_windows > 0 and table.kinds[row] == 0 and best[row - first, 3] < LOST_SQUARES:
-                    query = table.points[table.begins[row] :][:length]
-                    found[0], found[1], found[2] = _match_tiny(
-                        query, points, n_windows, dilation, table.thresholds[row]
-                    )
-                found[0] /= root
-                for k in range(3):
-                    if slots[k] >= 0:
-                        out[b, slots[k], row] = found[k]
+            if n_windows > 0 and table.kinds[first] == 0:
+                for row in range(first, stop):
+                    if best[row - first, 3] < LOST_SQUARES:
+                        query = table.points[table.begins[row] :][:length]
+                        mine = best[row - first]
+                        mine[0], mine[1], mine[2] = _match_tiny(
+                            query, points, n_windows, dilation, table.thresholds[row]
+                        )
+            scale = np.sqrt(float(length))
+            for k in range(3):
+                if slots[k] >= 0:
+                    line = out[b, slots[k], first:stop]
+                    for i in range(line.size):
+                        line[i] = best[i, k] / scale
+                scale = 1.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

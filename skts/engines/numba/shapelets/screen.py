@@ -69,6 +69,16 @@ def _least_lane(builder: ir.IRBuilder, values: ir.Value) -> ir.Value:
     return builder.call(function, [values], fastmath=("nnan",))
 
 
+def _low_bits(builder: ir.IRBuilder, values: ir.Value, limit: ir.Value) -> ir.Value:
+    """Bits of the lanes that are up to a limit."""
+    return builder.bitcast(builder.fcmp_ordered("<=", values, limit, flags=("nnan",)), _MASK)
+
+
+def _count(builder: ir.IRBuilder, values: ir.Value, limit: ir.Value) -> ir.Value:
+    """How many lanes are up to a limit."""
+    return builder.zext(builder.ctpop(_low_bits(builder, values, limit)), _INT)
+
+
 def _multiply_add(builder: ir.IRBuilder) -> ir.Function:
     """The function that multiplies lanes and adds others."""
     kind, name = ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fmuladd.v{LANES}f32"
@@ -109,12 +119,12 @@ class _Loop:
 def halves_of_squares(
     typing_context, query, begin, length, rows, width, count, limits, number, out
 ):
-    """Write half squared distances; return the least, and how many are below two limits.
+    """Write half squared distances less half of the squares of the shapelet, which are keys.
 
     Parameters: points of shapelets and where the one begins and its length; points of windows,
     `width` of one time after the other, behind them half of the squares of each window; how many
-    windows there are, a multiple of ``LANES * VECTORS``; half of the squares of the shapelet, and
-    two limits; where halves of squares go.
+    windows there are, a multiple of ``LANES * VECTORS``; two limits of each shapelet, and its
+    number; where keys go. Returns the least, and how many keys are up to either limit.
     """
     result = types.Tuple((types.float32, types.int64, types.int64))
     signature = result(
@@ -128,16 +138,15 @@ def halves_of_squares(
         )
         begin, length, width, count = (args[k] for k in (1, 2, 4, 5))
         query = builder.gep(query, [begin])
-        limits = builder.gep(limits, [builder.mul(args[7], _INT(3))])
-        own, sure, maybe = (
-            _splat(builder, builder.load(builder.gep(limits, [_INT(k)]))) for k in range(3)
+        limits = builder.gep(limits, [builder.mul(args[7], _INT(2))])
+        sure, maybe = (
+            _splat(builder, builder.load(builder.gep(limits, [_INT(k)]))) for k in range(2)
         )
         halves = builder.gep(rows, [builder.mul(length, width)])
-        none = ir.Constant(_COUNTS, [0] * LANES)
         most = ir.Constant(_FLOATS, [3e38] * LANES)
-        outer = _Loop(builder, count, LANES * VECTORS, [most, none, none])
+        outer = _Loop(builder, count, LANES * VECTORS, [most, _INT(0), _INT(0)])
         places = [builder.add(outer.place, _INT(LANES * k)) for k in range(VECTORS)]
-        start = [builder.fadd(own, _load(builder, halves, place)) for place in places]
+        start = [_load(builder, halves, place) for place in places]
         inner = _Loop(builder, length, 1, start)
         point = _splat(builder, builder.fneg(builder.load(builder.gep(query, [inner.place]))))
         row = builder.gep(rows, [builder.mul(inner.place, width)])
@@ -150,19 +159,10 @@ def halves_of_squares(
         for place, value in zip(places, found, strict=True):
             _store(builder, value, out, place)
             least = _smaller(builder, value, least)
-            for_sure = builder.fcmp_ordered("<=", value, sure, flags=("nnan",))
-            within = builder.add(within, builder.zext(for_sure, _COUNTS))
-            perhaps = builder.fcmp_ordered("<=", value, maybe, flags=("nnan",))
-            near = builder.add(near, builder.zext(perhaps, _COUNTS))
+            within = builder.add(within, _count(builder, value, sure))
+            near = builder.add(near, _count(builder, value, maybe))
         outer.close([least, within, near])
-        kind = ir.FunctionType(_INDEX, [_COUNTS])
-        total = cgutils.get_or_insert_function(
-            builder.module, kind, f"llvm.vector.reduce.add.v{LANES}i32"
-        )
-        parts = [
-            _least_lane(builder, least),
-            *(builder.zext(builder.call(total, [one]), _INT) for one in (within, near)),
-        ]
+        parts = [_least_lane(builder, least), within, near]
         return context.make_tuple(builder, signature.return_type, parts)
 
     return signature, codegen
@@ -172,7 +172,7 @@ def halves_of_squares(
 def reach(typing_context, values, count, floor, out):
     """Write the places of LANES numbers, some of which are up to a limit; return how many.
 
-    An entry of the answer is the first place, times 2 ** LANES, and bits of those numbers.
+    An entry of the answer is the first such place, times 2 ** LANES, and bits of those from it on.
     """
     signature = types.int64(values, types.intp, types.float32, out)
 
@@ -182,13 +182,13 @@ def reach(typing_context, values, count, floor, out):
         limit = _splat(builder, floor)
         loop = _Loop(builder, count, LANES, [_INT(0)])
         (found,) = loop.values
-        low = builder.fcmp_ordered("<=", _load(builder, values, loop.place), limit)
-        bits = builder.bitcast(low, _MASK)
+        bits = _low_bits(builder, _load(builder, values, loop.place), limit)
         before = builder.basic_block
         with builder.if_then(builder.icmp_unsigned("!=", bits, _MASK(0)), likely=False):
-            entry = builder.or_(
-                builder.shl(loop.place, _INT(LANES)), builder.zext(bits, _INT)
-            )
+            skipped = builder.cttz(bits, _BIT(1))
+            place = builder.add(loop.place, builder.zext(skipped, _INT))
+            rest = builder.zext(builder.lshr(bits, skipped), _INT)
+            entry = builder.or_(builder.shl(place, _INT(LANES)), rest)
             builder.store(entry, builder.gep(out, [found]))
             more = builder.add(found, _INT(1))
             inside = builder.basic_block
