@@ -46,8 +46,8 @@ class ShapeletTable(NamedTuple):
         0 as they are, 1 normalised, 2 normalised and constant.
     runs : ndarray of shape (n_runs + 1,), int64
         Where shapelets begin that share their windows.
-    limits : ndarray of shape (n_shapelets,), int64
-        Bits of the largest sum of squares that counts as a match, a finite number.
+    limits : ndarray of shape (n_shapelets,), float64
+        The largest sum of squares that counts as a match, a finite number.
     thresholds : ndarray of shape (n_shapelets,), float64
         The largest distance that does.
     """
@@ -67,17 +67,16 @@ class ShapeletTable(NamedTuple):
 def _lay(points, first, count, dilation, normalized, z, room):
     """Write some windows as they are compared, a point of all in each row; see which are constant.
 
-    `room` has rows for mean, least and largest, and inverse deviation. Returns how many windows
-    are constant; those have an inverse deviation of 0.
+    `room` has rows for mean, least and largest, and inverse deviation, 0 of those.
     """
-    length, flat = z.shape[0], 0
+    length = z.shape[0]
     mean, low, high, inverse = room[0], room[1], room[2], room[3]
     if not normalized:
         for t in range(length):
             x, row = points[first + t * dilation :][:count], z[t]
             for j in range(count):
                 row[j] = x[j]
-        return flat
+        return
     x = points[first:][:count]
     for j in range(count):
         mean[j], low[j], high[j], inverse[j] = x[j], x[j], x[j], 0.0
@@ -99,70 +98,31 @@ def _lay(points, first, count, dilation, normalized, z, room):
         largest = max(abs(low[j]), abs(high[j]))
         if high[j] - low[j] <= max(CONSTANT * largest, SMALLEST_RANGE):
             inverse[j] = 0.0
-            flat += 1
         else:
             inverse[j] = 1.0 / np.sqrt(inverse[j] / length)
     for t in range(length):
         row = z[t]
         for j in range(count):
             row[j] *= inverse[j]
-    return flat
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _set_squares(query, z, count, sums):
-    """Set sums to the squares of the differences of up to four points, and of all windows."""
-    a, z_a = query[0], z[0][:count]
-    if query.size == 1:
-        for j in range(count):
-            e = a - z_a[j]
-            sums[j] = e * e
-        return
-    b, z_b = query[1], z[1][:count]
-    if query.size == 2:
-        for j in range(count):
-            e, f = a - z_a[j], b - z_b[j]
-            sums[j] = e * e + f * f
-        return
-    c, z_c = query[2], z[2][:count]
-    if query.size == 3:
-        for j in range(count):
-            e, f, g = a - z_a[j], b - z_b[j], c - z_c[j]
-            sums[j] = e * e + f * f + g * g
-        return
-    d, z_d = query[3], z[3][:count]
-    for j in range(count):
-        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
-        sums[j] = e * e + f * f + g * g + h * h
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _add_squares(query, z, count, sums):
-    """Add the squares of the differences of four points of a shapelet and of all windows."""
-    a, b, c, d = query[0], query[1], query[2], query[3]
-    z_a, z_b, z_c, z_d = z[0][:count], z[1][:count], z[2][:count], z[3][:count]
-    for j in range(count):
-        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
-        sums[j] = sums[j] + e * e + f * f + g * g + h * h
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _squares(query, z, inverse, kind, flat, sums):
-    """Sums of squares of a shapelet and some windows, of which so many are constant."""
+def _squares(query, z, inverse, kind, sums):
+    """Sums of squares of a shapelet and some windows."""
     length, count = query.size, sums.size
-    if kind == 2:
-        # constant: 0 from constant windows, 1 from others
+    for j in range(count):
+        sums[j] = 0.0
+    for t in range(length):
+        a, row = query[t], z[t][:count]
         for j in range(count):
-            sums[j] = 0.0 if inverse[j] == 0.0 else float(length)
-        return
-    t = (length - 1) % 4 + 1
-    _set_squares(query[:t], z, count, sums)
-    while t < length:
-        _add_squares(query[t:], z[t:], count, sums)
-        t += 4
-    if flat > 0:
+            e = a - row[j]
+            sums[j] += e * e
+    if kind > 0:
+        # constant windows: 0 from constant shapelets, 1 from others, which have windows at 1, too
         for j in range(count):
-            if inverse[j] == 0.0:
+            if kind == 2:
+                sums[j] = 0.0 if inverse[j] == 0.0 else float(length)
+            elif inverse[j] == 0.0:
                 sums[j] = float(length)
 
 
@@ -214,69 +174,37 @@ def _match_tiny(query, points, n_windows, dilation, threshold):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _least_and_count(bits, highest):
-    """The least of some numbers that are not negative, and how many are up to a limit, by bits.
-
-    These are in the order of the numbers, and unlike them compared without regard of NaN.
-    """
-    least, count = bits[0], 0
-    for j in range(bits.size):
-        least = min(least, bits[j])
-    if least <= highest:
-        for j in range(bits.size):
-            count += bits[j] <= highest
-    return least, count
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _first_of_root(sums, root, near):
-    """The first of some sums whose root is this; `near` is no less than any of them."""
+def _measure_all(sums, limit, block, mine):
+    """Take note of the sums of squares of all windows of a block; see `_run`."""
     for j in range(sums.size):
-        if sums[j] <= near and np.sqrt(sums[j]) == root:
-            return j
-    return 0
+        square = sums[j]
+        mine[2] += square <= limit
+        if square < mine[3] or mine[1] < 0:
+            root, mine[3] = np.sqrt(square), square
+            if root < mine[0] or mine[1] < 0:
+                mine[0], mine[1] = root, block + j
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure_all(query, z, inverse, kind, flat, block, count, highest, sums, mine):
-    """Compare a shapelet with all windows of a block; see `_run`."""
-    one = np.empty(1, np.int64)
-    _squares(query, z, inverse, kind, flat, sums)
-    # windows that are not there are infinitely far away: loops are of whole vectors
-    sums[count:] = np.inf
-    least, within = _least_and_count(sums.view(np.int64), highest)
-    one[0] = least
-    square = one.view(np.float64)[0]
-    mine[2] += within
-    # a first guess that saves most roots: rounded roots of larger sums are not smaller
-    # see "roots of sums" in docs/developer/numerics.rst
-    if block == 0 or square < mine[3]:
-        root = np.sqrt(square)
-        if block == 0 or root < mine[0]:
-            mine[0], mine[3] = root, square
-            mine[1] = block + _first_of_root(sums, root, square * (1 + 2.0**-50))
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _round_windows(z, normalized, count, each, centre, scale, inverse, rounded):
+def _round_windows(z, count, each, centre, scale, rounded):
     """Round windows to float32, in units of their series; return their largest sum of squares.
 
     Behind them are halves of their squares. Windows that are not there are far from everything.
     """
     length = z.shape[0]
-    halves = rounded[length * each :][:each]
-    halves[:] = 0.0
+    halves, most = rounded[length * each :][:each], np.float32(0)
+    for j in range(each):
+        halves[j] = 0.0 if j < count else _ABSENT
     for t in range(length):
         row, out = z[t], rounded[t * each :][:each]
         for j in range(count):
-            out[j] = (row[j] - centre) * scale
-        for j in range(count):
-            halves[j] += np.float32(0.5) * out[j] * out[j]
-        out[count:] = 0.0
-    most = np.float32(0)
+            x = np.float32((row[j] - centre) * scale)
+            out[j] = x
+            halves[j] += np.float32(0.5) * x * x
+        for j in range(count, each):
+            out[j] = 0.0
     for j in range(count):
         most = max(most, halves[j])
-    halves[count:] = _ABSENT
     return 2.0 * most
 
 
@@ -289,7 +217,6 @@ def _round_shapelets(table, first, stop, centre, scale, most, rounded):
     they mean nothing.
     """
     points, bounds, errors = rounded
-    limits = table.limits.view(np.float64)
     for row in range(first, stop):
         total, begin = 0.0, table.begins[row]
         for t in range(begin, begin + table.lengths[row]):
@@ -298,7 +225,7 @@ def _round_shapelets(table, first, stop, centre, scale, most, rounded):
             total += a * a
         # see "keys in float32" in docs/developer/numerics.rst
         error = (table.lengths[row] + 8) * _UNIT * (total + most)
-        limit = min(0.5 * limits[row] * scale * scale, _HIGHEST)
+        limit = min(0.5 * table.limits[row] * scale * scale, _HIGHEST)
         margin = error + 4 * _UNIT * abs(limit)
         limit -= 0.5 * total
         bounds[row, 0], bounds[row, 1] = limit - margin, limit + margin
@@ -323,7 +250,7 @@ def _run(table, first, stop, points, buffers, shapelets, best):
     rounded_points, bounds, errors = shapelets
     z = place[: length * each].reshape(length, each)
     room = number[: 5 * each].reshape(5, each)
-    inverse, limits = room[3], table.limits.view(np.float64)
+    inverse, limits = room[3], table.limits
     centre, scale, able = 0.0, 1.0, True
     if not normalized:
         low, high = points[0], points[0]
@@ -335,12 +262,10 @@ def _run(table, first, stop, points, buffers, shapelets, best):
         scale = 1 / half_range if able else 0.0
     for block in range(0, n_windows, each):
         count = min(each, n_windows - block)
-        flat = _lay(points, block, count, dilation, normalized, z, room)
-        # loops are of whole vectors
-        z[:, count:], inverse[count:] = 0.0, 1.0
-        if not normalized:
-            inverse[:] = 1.0
-        largest = _round_windows(z, normalized, count, each, centre, scale, inverse, rounded)
+        _lay(points, block, count, dilation, normalized, z, room)
+        for j in range(0 if normalized else count):
+            inverse[j] = 1.0
+        largest = _round_windows(z, count, each, centre, scale, rounded)
         if not normalized:
             _round_shapelets(table, first, stop, centre, scale, largest, shapelets)
         for row in range(first, stop):
@@ -356,10 +281,9 @@ def _run(table, first, stop, points, buffers, shapelets, best):
                     floor = max(floor, bounds[row, 1])
                 n_places = reach(keys, each, floor, places)
             if n_places == 0 or n_places > _FEW:
-                _measure_all(
-                    *(query, z, inverse, table.kinds[row], flat, block, count),
-                    *(table.limits[row], room[4], mine),
-                )
+                sums = room[4][:count]
+                _squares(query, z, inverse, table.kinds[row], sums)
+                _measure_all(sums, limits[row], block, mine)
                 continue
             mine[2] += within
             for k in range(n_places):
@@ -408,7 +332,7 @@ def features(table, values, lengths, slots, out, cancel):
         Turns 1 to stop early.
     """
     table = borrowed(table)
-    longest, largest, n_runs = 1, 1, table.runs.size - 1
+    longest, largest, n_runs = np.int64(1), 1, table.runs.size - 1
     rounded = (
         np.empty(table.points.size, np.float32),
         np.empty((table.lengths.size, 2), np.float32),
@@ -431,7 +355,8 @@ def features(table, values, lengths, slots, out, cancel):
             points = values[b, table.channels[first], : lengths[b]]
             n_windows = points.size - (length - 1) * dilation
             best = room[: stop - first]
-            best[:, 0], best[:, 1], best[:, 2], best[:, 3] = np.inf, -1.0, 0.0, np.inf
+            for i in range(len(best)):
+                best[i, 0], best[i, 1], best[i, 2], best[i, 3] = np.inf, -1.0, 0.0, np.inf
             if n_windows > 0:
                 _run(table, first, stop, points, buffers, rounded, best)
             if n_windows > 0 and table.kinds[first] == 0:
@@ -473,7 +398,7 @@ def quantiles(table, values, lengths, partners, ranks, out, cancel):
             number = np.empty(5 * n_windows)
         z = place[: length * n_windows].reshape(length, n_windows)
         room = number[: 5 * n_windows].reshape(5, n_windows)
-        flat = _lay(points, np.int64(0), n_windows, dilation, table.kinds[row] > 0, z, room)
+        _lay(points, np.int64(0), n_windows, dilation, table.kinds[row] > 0, z, room)
         query = table.points[table.begins[row] :][:length]
-        _squares(query, z, room[3], table.kinds[row], flat, room[4])
+        _squares(query, z, room[3], table.kinds[row], room[4])
         out[row] = kth_smallest(room[4], ranks[row])

@@ -116,7 +116,7 @@ def table_of(shapelets: DilatedShapelets, thresholds: np.ndarray) -> ShapeletTab
         shapelets.channels,
         shapelets.normalized.astype(np.uint8) + constant.astype(np.uint8),
         shapelets.runs,
-        np.minimum(limits, np.finfo(np.float64).max).view(np.int64),
+        np.minimum(limits, np.finfo(np.float64).max),
         thresholds,
     )
     return ShapeletTable(*(read_only(np.ascontiguousarray(column)) for column in table))

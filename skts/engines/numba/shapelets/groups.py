@@ -200,17 +200,6 @@ def _measure(query, flat, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure_some(surveyed, query, flat, channel, members, found):
-    """Distances of one normalised query to some series: all windows are measured."""
-    length = query.size
-    for k in range(members.size):
-        points = surveyed.values[members[k], channel]
-        found[k] = np.inf
-        for j in range(surveyed.lengths[members[k]] - length + 1):
-            found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _raw(query, points):
     """Certified distance of a query of few points to its best match, nothing normalised."""
     best = np.inf
@@ -263,7 +252,9 @@ def _round_query(query, lean, width, out, places, numbers):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, rooms, found):
+def _match_one(
+    surveyed, query, rounded_query, lean, flat, channel, members, lists, rooms, found
+):
     """Distances of one normalised query to some series; those of listed windows come later.
 
     Listed are the member, and where the window begins in all values; returns how many are.
@@ -283,6 +274,10 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
             continue
         row = series * n_channels + channel
         points = values[series, channel]
+        if flat or lean == np.inf:
+            for j in range(n):
+                found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
+            continue
         products(
             surveyed.rounded if step == 1 else surveyed.coarse,
             *(row * stride, step, rounded, n_rounded, n, products_of_all),
@@ -307,7 +302,7 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
                 floor = np.float32(min(-best, 1e29))
             if floor == -_NEVER:
                 break
-            count = 0
+            count = np.int64(0)
             for entry in range(reach(lows, padded, floor, entries)):
                 j, bits = entries[entry] >> LANES, entries[entry] & _MASK
                 while bits:
@@ -326,7 +321,7 @@ def _match_one(surveyed, query, rounded_query, lean, channel, members, lists, ro
             for i in range(count):
                 j, doubt = judged[i], doubts[i]
                 if doubt == np.inf or place == whose.size:
-                    one = _measure(query, False, points[j : j + length])
+                    one = _measure(query, flat, points[j : j + length])
                     found[k] = min(found[k], one)
                 elif keys[i] + doubt >= best:
                     best = max(best, keys[i] - doubt)
@@ -405,18 +400,12 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                 lean = abs(lean) / length + length * FLOAT64_UNIT
                 if not (abs(norm / length - 1) < 1e-6 and lean < 1e-3):
                     lean = np.inf
-                if flat or lean == np.inf:
-                    _measure_some(surveyed, query, flat, channel, some, out)
-                    n_listed = 0
-                else:
-                    n_rounded, step = _round_query(
-                        query, 1.01 * lean, width, rounded, places, numbers
-                    )
-                    rounded_query = rounded, n_rounded, step, places, numbers
-                    n_listed = _match_one(
-                        *(surveyed, query, rounded_query, 1.01 * lean, channel, some),
-                        *(lists, rooms, out),
-                    )
+                lean *= 1.01
+                n_rounded, step = _round_query(query, lean, width, rounded, places, numbers)
+                n_listed = _match_one(
+                    *(surveyed, query, (rounded, n_rounded, step, places, numbers), lean, flat),
+                    *(channel, some, lists, rooms, out),
+                )
                 for first in range(0, n_listed, LANES):
                     count = min(LANES, n_listed - first)
                     for lane in range(count):
