@@ -88,6 +88,32 @@ def test_distances_are_those_of_the_oracle(fast_engine, kind):
         assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
 
 
+@pytest.mark.parametrize("kind", ["smooth", "noise", "peak", "steps", "waves", "loud", "copies"])
+def test_distances_in_long_series(kind):
+    """Where sums of points are compared first; some windows cannot be judged, or many are alike."""
+    rng = np.random.default_rng(len(kind))
+    n, width, t = 5, 320, np.arange(320)
+    values = rng.normal(size=(n, 1, width)).cumsum(axis=2)
+    if kind == "noise":
+        values = rng.normal(size=(n, 1, width))
+    elif kind == "peak":
+        values[:3, 0, 50] = 1e7
+    elif kind == "steps":
+        values = np.repeat(np.round(values[:, :, ::40]), 40, axis=2)
+    elif kind == "waves":
+        values = np.sin(2 * np.pi * t / 20) * rng.uniform(1, 2, (n, 1, 1))
+    elif kind == "loud":
+        values[:, :, : width // 2] *= 1e9
+    elif kind == "copies":
+        values[2:4] = values[:2]
+        values[:, :, 160:] = values[:, :, :160] * 4 + 1
+    series, sizes = Series(values, np.full(n, width)), np.array([107, 108, 150, 213])
+    pieces = np.column_stack([rng.integers(0, n, 4), 0 * sizes, rng.integers(0, 100, 4), sizes])
+    groups = Groups(series, pieces, np.array([0, 4]), series, np.arange(n), np.array([0, n]))
+    found = run(GroupMatches(groups), engine="numba")
+    assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
+
+
 @pytest.mark.parametrize("power", [-600, 600])
 def test_distances_of_points_of_any_size(fast_engine, power):
     """Windows of few points are compared as they are: their squares are beyond all numbers."""

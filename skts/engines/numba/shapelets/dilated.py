@@ -3,7 +3,9 @@
 Windows of a series that begin side by side have their points side by side, whatever the dilation:
 each loop runs over windows. Some hundred of them are normalised, which all shapelets of a run share
 (see `DilatedShapelets.runs`), and lie in the cache while one shapelet after the other is compared
-with them. Squares are summed in the order of time, without fused multiply-add.
+with them, in float32. Bounds of the errors say which windows may be the nearest, or may be on
+either side of the threshold, nearly always one. These are measured: squares are summed in the order
+of time, without fused multiply-add.
 """
 
 from __future__ import annotations
@@ -223,7 +225,7 @@ def _round_shapelets(table, first, stop, centre, scale, most, rounded):
             a = (table.points[t] - centre) * scale
             points[t] = a
             total += a * a
-        # see "keys in float32" in docs/developer/numerics.rst
+        # see "shapelet keys" in docs/developer/numerics.rst
         error = (table.lengths[row] + 8) * _UNIT * (total + most)
         limit = min(0.5 * table.limits[row] * scale * scale, _HIGHEST)
         margin = error + 4 * _UNIT * abs(limit)

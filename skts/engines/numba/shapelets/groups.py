@@ -1,8 +1,10 @@
 """Certified distances of the candidates of many nodes to the series of each, on the CPU.
 
-A candidate is looked for in one series after the other. Dot products with all windows of a series
-say, with a bound of their errors, which of them may be the best match, nearly always one. These
-are measured LANES at a time, in the one order of operations of all engines.
+A candidate is looked for in one series after the other, in three steps. Dot products in float32
+with all windows of a series, of sums of four points where series are smooth, bound how near each
+window is from below. The nearest by that, and all that may be as near, get dot products in float64,
+with a bound of their errors: nearly always a single one is left. These are measured LANES at a
+time, in the one order of operations of all engines.
 """
 
 from __future__ import annotations
@@ -139,10 +141,8 @@ def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
     """
     share, u = 1.0 / length, FLOAT64_UNIT
     magnitude, lightest, heaviest = surveyed.scales[row]
-    s0, s1, q0, q1 = (
-        *(surveyed.sums[0, row], surveyed.sums[1, row]),
-        *(surveyed.squares[0, row], surveyed.squares[1, row]),
-    )
+    s0, s1 = surveyed.sums[0, row], surveyed.sums[1, row]
+    q0, q1 = surveyed.squares[0, row], surveyed.squares[1, row]
     width = float(surveyed.centered.shape[1])
     lost = 64 * u * u * width * width * width
     for i in range(count):
@@ -252,9 +252,7 @@ def _round_query(query, lean, width, out, places, numbers):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _match_one(
-    surveyed, query, rounded_query, lean, flat, channel, members, lists, rooms, found
-):
+def _match_one(surveyed, query, rounded_query, lean, flat, channel, members, lists, rooms, found):
     """Distances of one normalised query to some series; those of listed windows come later.
 
     Listed are the member, and where the window begins in all values; returns how many are.

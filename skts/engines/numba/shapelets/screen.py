@@ -1,17 +1,18 @@
-"""Half squared distances of a shapelet to windows, in float32: the inner loops of given shapelets.
+"""Keys of windows in float32, which say what is to be measured, and what measures it.
 
-Lanes are windows: points of LANES windows lie side by side, as ``dilated.py`` lays them. VECTORS
-vectors stay in registers while the points of a shapelet go by, each of which is loaded once for
-all of them::
+Lanes are windows. The same point of LANES windows lies side by side, and VECTORS vectors of keys
+stay in registers while the points of a shapelet go by, each of which is loaded once for all of
+them::
 
                  windows
                  0..15   16..31  32..47  48..63
-    point 0      e0      e1      e2      e3        e is a vector of half squared distances: of
-    point 1      e0      e1      e2      e3        squares of both, less products of points
+    point 0      e0      e1      e2      e3        e is a vector of keys: sums of products of
+    point 1      e0      e1      e2      e3        points of the shapelet and of windows
     ...
 
 It is written in LLVM's language, as is the walk of shapelet searches: compiled loops leave these
-vectors in memory, and compilers may not find that minima and counts need no order.
+vectors in memory, use half of the lanes where float64 and float32 meet, and may not find that
+minima and counts need no order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "VECTORS", "bounds", "halves_of_squares", "least", "measure", "products", "reach"]
+__all__ = [
+    "LANES",
+    "VECTORS",
+    "bounds",
+    "halves_of_squares",
+    "least",
+    "measure",
+    "products",
+    "reach",
+]
 
 LANES, VECTORS = 16, 4
 
