@@ -1308,7 +1308,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/dilated.py": [
-        ("", "_ROOM, _WINDOWS, _LANES = 2816, 64, 16", ("2816 -> 2815",), TOGETHER),
+        ("", "_ROOM, _WINDOWS = 5120, LANES * VECTORS", ("5120 -> 5119",), TOGETHER),
         (
             "quantiles",
             "if number.size < 5 * n_windows:",

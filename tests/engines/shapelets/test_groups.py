@@ -26,7 +26,7 @@ from skts.engines.core.series import read_only
 from skts.engines.families.shapelets import splits
 from skts.engines.families.shapelets.criterion import _logarithms, number_terms
 from skts.engines.host.splits import _sort
-from skts.engines.numba.shapelets.groups import survey
+from skts.engines.numba.shapelets.groups import PADDING, survey
 
 KINDS = ["walks", "whole", "offset", "constant", "channels", "unequal", "loud", "points"]
 
@@ -86,6 +86,32 @@ def test_distances_are_those_of_the_oracle(fast_engine, kind):
         with config_context(verify=True):
             found = run(GroupMatches(groups), engine=fast_engine)
         assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
+
+
+@pytest.mark.parametrize("kind", ["smooth", "noise", "peak", "steps", "waves", "loud", "copies"])
+def test_distances_in_long_series(kind):
+    """Where sums of points are compared first; some windows cannot be judged, or many are alike."""
+    rng = np.random.default_rng(len(kind))
+    n, width, t = 5, 320, np.arange(320)
+    values = rng.normal(size=(n, 1, width)).cumsum(axis=2)
+    if kind == "noise":
+        values = rng.normal(size=(n, 1, width))
+    elif kind == "peak":
+        values[:3, 0, 50] = 1e7
+    elif kind == "steps":
+        values = np.repeat(np.round(values[:, :, ::40]), 40, axis=2)
+    elif kind == "waves":
+        values = np.sin(2 * np.pi * t / 20) * rng.uniform(1, 2, (n, 1, 1))
+    elif kind == "loud":
+        values[:, :, : width // 2] *= 1e9
+    elif kind == "copies":
+        values[2:4] = values[:2]
+        values[:, :, 160:] = values[:, :, :160] * 4 + 1
+    series, sizes = Series(values, np.full(n, width)), np.array([107, 108, 150, 213])
+    pieces = np.column_stack([rng.integers(0, n, 4), 0 * sizes, rng.integers(0, 100, 4), sizes])
+    groups = Groups(series, pieces, np.array([0, 4]), series, np.arange(n), np.array([0, n]))
+    found = run(GroupMatches(groups), engine="numba")
+    assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
 
 
 @pytest.mark.parametrize("power", [-600, 600])
@@ -215,8 +241,10 @@ def test_sums_of_series_are_kept_to_twice_the_digits(kind):
     rows, scratch = n * n_channels, np.zeros((n * n_channels, width), np.int64)
     points, scales = np.zeros((rows, width)), np.zeros((rows, 3))
     sums, squares = np.zeros((2, 2, rows, width + 1))
+    strided = np.zeros((rows, width + PADDING))
     given = read_only(series.values), read_only(series.lengths)
-    survey(*given, points, sums, squares, scratch, scales)
+    rounded, coarse = np.zeros((2, rows, width + PADDING), np.float32)
+    survey(*given, points, sums, squares, scratch, rounded, coarse, strided, scales)
     for row in range(rows):
         place, channel = divmod(row, n_channels)
         line = series.values[place, channel, : series.lengths[place]]

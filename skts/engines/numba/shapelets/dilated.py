@@ -3,7 +3,9 @@
 Windows of a series that begin side by side have their points side by side, whatever the dilation:
 each loop runs over windows. Some hundred of them are normalised, which all shapelets of a run share
 (see `DilatedShapelets.runs`), and lie in the cache while one shapelet after the other is compared
-with them. Squares are summed in the order of time, without fused multiply-add.
+with them, in float32. Bounds of the errors say which windows may be the nearest, or may be on
+either side of the threshold, nearly always one. These are measured: squares are summed in the order
+of time, without fused multiply-add.
 """
 
 from __future__ import annotations
@@ -14,14 +16,23 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CONSTANT, LOST_SQUARES, SMALLEST_RANGE
-from ...host.arrays import kth_smallest, put
+from ...core.constants import CONSTANT, FLOAT32_UNIT, LOST_SQUARES, SMALLEST_RANGE
+from ...host.arrays import kth_smallest
+from .._borrowed import borrowed
+from .screen import LANES, VECTORS, halves_of_squares, reach
 
 __all__ = ["ShapeletTable", "features", "quantiles"]
 
 #: Numbers of normalised windows that are looked at together, and windows at least; multiples of
 #: so many are.
-_ROOM, _WINDOWS, _LANES = 2816, 64, 16
+_ROOM, _WINDOWS = 5120, LANES * VECTORS
+#: Places with windows that are measured one by one, at most; else all of them are.
+_FEW = 16
+#: The key of windows that are not there, above those of all that are, and of all limits.
+_ABSENT, _HIGHEST = np.float32(1e30), 1e25
+#: Half the range of a series, or its inverse, at most; and squares, in units of it.
+_FINE, _FINE_SQUARES = 1e100, 1e12
+_UNIT, _MASK = FLOAT32_UNIT, 2**LANES - 1
 
 
 class ShapeletTable(NamedTuple):
@@ -37,8 +48,8 @@ class ShapeletTable(NamedTuple):
         0 as they are, 1 normalised, 2 normalised and constant.
     runs : ndarray of shape (n_runs + 1,), int64
         Where shapelets begin that share their windows.
-    limits : ndarray of shape (n_shapelets,), int64
-        Bits of the largest sum of squares that counts as a match, a finite number.
+    limits : ndarray of shape (n_shapelets,), float64
+        The largest sum of squares that counts as a match, a finite number.
     thresholds : ndarray of shape (n_shapelets,), float64
         The largest distance that does.
     """
@@ -58,17 +69,16 @@ class ShapeletTable(NamedTuple):
 def _lay(points, first, count, dilation, normalized, z, room):
     """Write some windows as they are compared, a point of all in each row; see which are constant.
 
-    `room` has rows for mean, least and largest, and inverse deviation. Returns how many windows
-    are constant; those have an inverse deviation of 0.
+    `room` has rows for mean, least and largest, and inverse deviation, 0 of those.
     """
-    length, flat = z.shape[0], 0
+    length = z.shape[0]
     mean, low, high, inverse = room[0], room[1], room[2], room[3]
     if not normalized:
         for t in range(length):
             x, row = points[first + t * dilation :][:count], z[t]
             for j in range(count):
                 row[j] = x[j]
-        return flat
+        return
     x = points[first:][:count]
     for j in range(count):
         mean[j], low[j], high[j], inverse[j] = x[j], x[j], x[j], 0.0
@@ -90,71 +100,44 @@ def _lay(points, first, count, dilation, normalized, z, room):
         largest = max(abs(low[j]), abs(high[j]))
         if high[j] - low[j] <= max(CONSTANT * largest, SMALLEST_RANGE):
             inverse[j] = 0.0
-            flat += 1
         else:
             inverse[j] = 1.0 / np.sqrt(inverse[j] / length)
     for t in range(length):
         row = z[t]
         for j in range(count):
             row[j] *= inverse[j]
-    return flat
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _set_squares(query, z, count, sums):
-    """Set sums to the squares of the differences of up to four points, and of all windows."""
-    a, z_a = query[0], z[0][:count]
-    if query.size == 1:
-        for j in range(count):
-            e = a - z_a[j]
-            sums[j] = e * e
-        return
-    b, z_b = query[1], z[1][:count]
-    if query.size == 2:
-        for j in range(count):
-            e, f = a - z_a[j], b - z_b[j]
-            sums[j] = e * e + f * f
-        return
-    c, z_c = query[2], z[2][:count]
-    if query.size == 3:
-        for j in range(count):
-            e, f, g = a - z_a[j], b - z_b[j], c - z_c[j]
-            sums[j] = e * e + f * f + g * g
-        return
-    d, z_d = query[3], z[3][:count]
-    for j in range(count):
-        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
-        sums[j] = e * e + f * f + g * g + h * h
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _add_squares(query, z, count, sums):
-    """Add the squares of the differences of four points of a shapelet and of all windows."""
-    a, b, c, d = query[0], query[1], query[2], query[3]
-    z_a, z_b, z_c, z_d = z[0][:count], z[1][:count], z[2][:count], z[3][:count]
-    for j in range(count):
-        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
-        sums[j] = sums[j] + e * e + f * f + g * g + h * h
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _squares(query, z, inverse, kind, flat, sums):
-    """Sums of squares of a shapelet and some windows, of which so many are constant."""
+def _squares(query, z, inverse, kind, sums):
+    """Sums of squares of a shapelet and some windows."""
     length, count = query.size, sums.size
-    if kind == 2:
-        # constant: 0 from constant windows, 1 from others
+    for j in range(count):
+        sums[j] = 0.0
+    for t in range(length):
+        a, row = query[t], z[t][:count]
         for j in range(count):
-            sums[j] = 0.0 if inverse[j] == 0.0 else float(length)
-        return
-    t = (length - 1) % 4 + 1
-    _set_squares(query[:t], z, count, sums)
-    while t < length:
-        _add_squares(query[t:], z[t:], count, sums)
-        t += 4
-    if flat > 0:
+            e = a - row[j]
+            sums[j] += e * e
+    if kind > 0:
+        # constant windows: 0 from constant shapelets, 1 from others, which have windows at 1, too
         for j in range(count):
-            if inverse[j] == 0.0:
+            if kind == 2:
+                sums[j] = 0.0 if inverse[j] == 0.0 else float(length)
+            elif inverse[j] == 0.0:
                 sums[j] = float(length)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _square(query, z, inverse, j):
+    """The sum of squares of a shapelet that is not constant and a window."""
+    if inverse[j] == 0.0:
+        return float(query.size)
+    total = 0.0
+    for t in range(query.size):
+        e = query[t] - z[t, j]
+        total += e * e
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -193,69 +176,142 @@ def _match_tiny(query, points, n_windows, dilation, threshold):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _least_and_count(bits, highest):
-    """The least of some numbers that are not negative, and how many are up to a limit, by bits.
-
-    These are in the order of the numbers, and unlike them compared without regard of NaN.
-    """
-    least, count = bits[0], 0
-    for j in range(bits.size):
-        least = min(least, bits[j])
-    if least <= highest:
-        for j in range(bits.size):
-            count += bits[j] <= highest
-    return least, count
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _first_of_root(sums, root, near):
-    """The first of some sums whose root is this; `near` is no less than any of them."""
+def _measure_all(sums, limit, block, mine):
+    """Take note of the sums of squares of all windows of a block; see `_run`."""
     for j in range(sums.size):
-        if sums[j] <= near and np.sqrt(sums[j]) == root:
-            return j
-    return 0
+        square = sums[j]
+        mine[2] += square <= limit
+        if square < mine[3] or mine[1] < 0:
+            root, mine[3] = np.sqrt(square), square
+            if root < mine[0] or mine[1] < 0:
+                mine[0], mine[1] = root, block + j
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _run(table, first, stop, points, buffers, best):
+def _round_windows(z, count, each, centre, scale, rounded):
+    """Round windows to float32, in units of their series; return their largest sum of squares.
+
+    Behind them are halves of their squares. Windows that are not there are far from everything.
+    """
+    length = z.shape[0]
+    halves, most = rounded[length * each :][:each], np.float32(0)
+    for j in range(each):
+        halves[j] = 0.0 if j < count else _ABSENT
+    for t in range(length):
+        row, out = z[t], rounded[t * each :][:each]
+        for j in range(count):
+            x = np.float32((row[j] - centre) * scale)
+            out[j] = x
+            halves[j] += np.float32(0.5) * x * x
+        for j in range(count, each):
+            out[j] = 0.0
+    for j in range(count):
+        most = max(most, halves[j])
+    return 2.0 * most
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _round_shapelets(table, first, stop, centre, scale, most, rounded):
+    """Round shapelets to float32, in units of a series, and say which keys mean what.
+
+    `most` is the largest sum of squares of a window. `rounded` has points; keys up to which a
+    window is within the limit for sure, and may be; the largest error of a key, infinite where
+    they mean nothing.
+    """
+    points, bounds, errors = rounded
+    for row in range(first, stop):
+        total, begin = 0.0, table.begins[row]
+        for t in range(begin, begin + table.lengths[row]):
+            a = (table.points[t] - centre) * scale
+            points[t] = a
+            total += a * a
+        # see "shapelet keys" in docs/developer/numerics.rst
+        error = (table.lengths[row] + 8) * _UNIT * (total + most)
+        limit = min(0.5 * table.limits[row] * scale * scale, _HIGHEST)
+        margin = error + 4 * _UNIT * abs(limit)
+        limit -= 0.5 * total
+        bounds[row, 0], bounds[row, 1] = limit - margin, limit + margin
+        errors[row] = error if table.kinds[row] < 2 and total + most < _FINE_SQUARES else np.inf
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _run(table, first, stop, points, buffers, shapelets, best):
     """Compare the shapelets of a run with all windows of a series, of which there are some.
 
-    `best` has a row for each shapelet: norm, start and count.
+    `best` has a row for each shapelet: norm, start and count, and the least sum of squares.
     """
     length, dilation = table.lengths[first], table.dilations[first]
     normalized = table.kinds[first] > 0
     n_windows = points.size - (length - 1) * dilation
-    most = max(_WINDOWS, _ROOM // length // _LANES * _LANES)
+    most = max(_WINDOWS, _ROOM // length // _WINDOWS * _WINDOWS)
     n_blocks = (n_windows + most - 1) // most
     each = (n_windows + n_blocks - 1) // n_blocks
-    each = (each + _LANES - 1) // _LANES * _LANES
-    place, number = buffers
+    each = (each + _WINDOWS - 1) // _WINDOWS * _WINDOWS
+    place, number, rounded, keys, places = borrowed(buffers)
+    table, best, shapelets = borrowed((table, best, shapelets))
+    rounded_points, bounds, errors = shapelets
     z = place[: length * each].reshape(length, each)
     room = number[: 5 * each].reshape(5, each)
-    one = np.empty(1, np.int64)
+    inverse, limits = room[3], table.limits
+    centre, scale, able = 0.0, 1.0, True
+    if not normalized:
+        low, high = points[0], points[0]
+        for t in range(points.size):
+            low, high = min(low, points[t]), max(high, points[t])
+        # halves first: nothing overflows
+        centre, half_range = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+        able = 1 / _FINE < half_range < _FINE
+        scale = 1 / half_range if able else 0.0
     for block in range(0, n_windows, each):
         count = min(each, n_windows - block)
-        flat = _lay(points, block, count, dilation, normalized, z, room)
-        # windows that are not there are infinitely far away: loops are of whole vectors
-        padded = (count + _LANES - 1) // _LANES * _LANES
-        z[:, count:padded], room[3, count:padded] = 0.0, 1.0
-        sums, inverse = room[4][:padded], room[3]
+        _lay(points, block, count, dilation, normalized, z, room)
+        for j in range(0 if normalized else count):
+            inverse[j] = 1.0
+        largest = _round_windows(z, count, each, centre, scale, rounded)
+        if not normalized:
+            _round_shapelets(table, first, stop, centre, scale, largest, shapelets)
         for row in range(first, stop):
-            query = table.points[table.begins[row] :][:length]
-            _squares(query, z, inverse, table.kinds[row], flat, sums)
-            sums[count:] = np.inf
-            least, within = _least_and_count(sums.view(np.int64), table.limits[row])
-            one[0] = least
-            square = one.view(np.float64)[0]
-            mine = best[row - first]
+            query, mine = table.points[table.begins[row] :][:length], best[row - first]
+            error, n_places = errors[row], 0
+            if able and error < np.inf:
+                least, within, near = halves_of_squares(
+                    *(rounded_points, table.begins[row], length, rounded, each, each),
+                    *(bounds, row, keys),
+                )
+                floor = np.float32(least + 2 * error)
+                if near > within:
+                    floor = max(floor, bounds[row, 1])
+                n_places = reach(keys, each, floor, places)
+            if n_places == 0 or n_places > _FEW:
+                sums = room[4][:count]
+                _squares(query, z, inverse, table.kinds[row], sums)
+                _measure_all(sums, limits[row], block, mine)
+                continue
             mine[2] += within
-            # a first guess that saves most roots: rounded roots of larger sums are not smaller
-            # see "roots of sums" in docs/developer/numerics.rst
-            if block == 0 or square < mine[3]:
-                root = np.sqrt(square)
-                if block == 0 or root < mine[0]:
-                    mine[0], mine[3] = root, square
-                    mine[1] = block + _first_of_root(sums, root, square * (1 + 2.0**-50))
+            for k in range(n_places):
+                j, bits = places[k] >> LANES, places[k] & _MASK
+                while bits:
+                    if bits & 1:
+                        square = _square(query, z, inverse, j)
+                        mine[3] = min(mine[3], square)
+                        root = np.sqrt(square)
+                        if root < mine[0]:
+                            mine[0], mine[1] = root, block + j
+                        mine[2] += keys[j] > bounds[row, 0] and square <= limits[row]
+                    bits >>= 1
+                    j += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _buffers(longest):
+    """Make room for windows of up to so many points, in float64 and in float32, and their keys."""
+    windows = max(_WINDOWS, _ROOM)
+    large = max(_WINDOWS * longest, _ROOM) + windows
+    # a vector of float32 that crosses lines of the cache takes twice as long
+    rounded = np.empty(large + 16, np.float32)
+    begin = -(rounded.ctypes.data // 4) % 16
+    keys, places = np.empty(windows, np.float32), np.empty(windows, np.int64)
+    return np.empty(large), np.empty(5 * windows), rounded[begin:][:large], keys, places
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -277,16 +333,23 @@ def features(table, values, lengths, slots, out, cancel):
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
     """
-    longest, largest = 1, 1
-    for row in range(table.lengths.size):
-        longest = max(longest, table.lengths[row])
-    for run in range(table.runs.size - 1):
-        largest = max(largest, table.runs[run + 1] - table.runs[run])
-    widest = max(_WINDOWS, _ROOM) + 1
-    buffers = np.empty(max(_WINDOWS * longest, _ROOM) + longest), np.empty(5 * widest)
-    room, found = np.empty((largest, 4)), np.empty(3)
+    table = borrowed(table)
+    longest, largest, n_runs = np.int64(1), 1, table.runs.size - 1
+    rounded = (
+        np.empty(table.points.size, np.float32),
+        np.empty((table.lengths.size, 2), np.float32),
+        np.empty(table.lengths.size),
+    )
+    for run in range(n_runs):
+        first, stop = table.runs[run], table.runs[run + 1]
+        length = table.lengths[first]
+        longest, largest = max(longest, length), max(largest, stop - first)
+        if table.kinds[first] > 0:
+            _round_shapelets(table, first, stop, 0.0, 1.0, 1.001 * length, rounded)
+    room = np.empty((largest, 4))
+    buffers = _buffers(longest)
     for b in range(values.shape[0]):
-        for run in range(table.runs.size - 1):
+        for run in range(n_runs):
             if cancel[0]:
                 return
             first, stop = table.runs[run], table.runs[run + 1]
@@ -294,21 +357,25 @@ def features(table, values, lengths, slots, out, cancel):
             points = values[b, table.channels[first], : lengths[b]]
             n_windows = points.size - (length - 1) * dilation
             best = room[: stop - first]
-            best[:, 0], best[:, 1], best[:, 2] = np.inf, -1.0, 0.0
+            for i in range(len(best)):
+                best[i, 0], best[i, 1], best[i, 2], best[i, 3] = np.inf, -1.0, 0.0, np.inf
             if n_windows > 0:
-                _run(table, first, stop, points, buffers, best)
-            root = np.sqrt(float(length))
-            for row in range(first, stop):
-                put(best[row - first, :3], found)
-                if n_windows > 0 and table.kinds[row] == 0 and best[row - first, 3] < LOST_SQUARES:
-                    query = table.points[table.begins[row] :][:length]
-                    found[0], found[1], found[2] = _match_tiny(
-                        query, points, n_windows, dilation, table.thresholds[row]
-                    )
-                found[0] /= root
-                for k in range(3):
-                    if slots[k] >= 0:
-                        out[b, slots[k], row] = found[k]
+                _run(table, first, stop, points, buffers, rounded, best)
+            if n_windows > 0 and table.kinds[first] == 0:
+                for row in range(first, stop):
+                    if best[row - first, 3] < LOST_SQUARES:
+                        query = table.points[table.begins[row] :][:length]
+                        mine = best[row - first]
+                        mine[0], mine[1], mine[2] = _match_tiny(
+                            query, points, n_windows, dilation, table.thresholds[row]
+                        )
+            scale = np.sqrt(float(length))
+            for k in range(3):
+                if slots[k] >= 0:
+                    line = out[b, slots[k], first:stop]
+                    for i in range(line.size):
+                        line[i] = best[i, k] / scale
+                scale = 1.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -333,7 +400,7 @@ def quantiles(table, values, lengths, partners, ranks, out, cancel):
             number = np.empty(5 * n_windows)
         z = place[: length * n_windows].reshape(length, n_windows)
         room = number[: 5 * n_windows].reshape(5, n_windows)
-        flat = _lay(points, np.int64(0), n_windows, dilation, table.kinds[row] > 0, z, room)
+        _lay(points, np.int64(0), n_windows, dilation, table.kinds[row] > 0, z, room)
         query = table.points[table.begins[row] :][:length]
-        _squares(query, z, room[3], table.kinds[row], flat, room[4])
+        _squares(query, z, room[3], table.kinds[row], room[4])
         out[row] = kth_smallest(room[4], ranks[row])

@@ -24,7 +24,7 @@ __all__ = ["DilatedTiles"]
 #: Seconds of NumPy in place of kernels that take some ten to compile, and those of a step.
 LIMIT, STEP = 2.0, 3e-9
 #: Bytes that kernels hold for windows of any length, at least.
-BUFFERS = 2**17
+BUFFERS = 2**19
 
 
 class DilatedTiles:
@@ -39,7 +39,7 @@ class DilatedTiles:
         longest = int(reduction.shapelets.lengths.max())
         each = 8 * rows * (len(reduction.features) * cols + 2 * longest + 16)
         numpy = min(_numpy_bytes(reduction), most_bytes(self.budget()))
-        return 0, each + 600 * longest + BUFFERS + numpy
+        return 0, each + 900 * longest + BUFFERS + numpy
 
     def shapelet_features(
         self, reduction: ShapeletFeatures, tile: Tile, cancel: np.ndarray
@@ -116,7 +116,7 @@ def table_of(shapelets: DilatedShapelets, thresholds: np.ndarray) -> ShapeletTab
         shapelets.channels,
         shapelets.normalized.astype(np.uint8) + constant.astype(np.uint8),
         shapelets.runs,
-        np.minimum(limits, np.finfo(np.float64).max).view(np.int64),
+        np.minimum(limits, np.finfo(np.float64).max),
         thresholds,
     )
     return ShapeletTable(*(read_only(np.ascontiguousarray(column)) for column in table))

@@ -9,7 +9,7 @@ from ...core.reduction import Tile
 from ...core.series import Series, read_only
 from ...families.shapelets.groups import CandidateGroups
 from ...families.shapelets.splits import GroupSplits, Splits, split_groups
-from .groups import LANES, Surveyed, match_groups, survey
+from .groups import LANES, PADDING, Surveyed, match_groups, survey
 
 __all__ = ["GroupTiles"]
 
@@ -26,7 +26,8 @@ class GroupTiles:
         n, n_channels, width = reduction.groups.series.shape
         n_candidates, n_members, n_distances, _ = reduction.largest
         each = 8 * rows * n_distances + 64 * rows * (n_candidates + n_members)
-        return 48 * n * n_channels * (width + 2), each + 8 * width * (LANES + 4) + 64 * n_members
+        survey_bytes = n * n_channels * (64 * (width + 2) + 16 * PADDING)
+        return survey_bytes, each + 8 * width * (LANES + 14) + 128 * n_members
 
     def group_matches(
         self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray
@@ -65,7 +66,9 @@ class GroupTiles:
             sums, squares = np.zeros((2, 2, rows, width + 1))
             made = (
                 *(np.zeros((rows, width)), sums, squares),
-                *(np.zeros((rows, width), np.int64), np.zeros((rows, 3))),
+                np.zeros((rows, width), np.int64),
+                *np.zeros((2, rows, width + PADDING), np.float32),
+                *(np.zeros((rows, width + PADDING)), np.zeros((rows, 3))),
             )
             survey(*given, *made)
             return made, sum(part.nbytes for part in made)

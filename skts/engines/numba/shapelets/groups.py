@@ -1,8 +1,10 @@
 """Certified distances of the candidates of many nodes to the series of each, on the CPU.
 
-A candidate is looked for in one series after the other. Dot products with all windows of a series
-say, with a bound of their errors, which of them may be the best match, nearly always one. These
-are measured LANES at a time, in the one order of operations of all engines.
+A candidate is looked for in one series after the other, in three steps. Dot products in float32
+with all windows of a series, of sums of four points where series are smooth, bound how near each
+window is from below. The nearest by that, and all that may be as near, get dot products in float64,
+with a bound of their errors: nearly always a single one is left. These are measured LANES at a
+time, in the one order of operations of all engines.
 """
 
 from __future__ import annotations
@@ -12,13 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...core.constants import CONSTANT, FLOAT32_UNIT, FLOAT64_UNIT, SMALLEST_RANGE
+from .._borrowed import borrowed
 from .matches import _LARGE, _SMALL, _scaled_distance
+from .screen import LANES, VECTORS, bounds, least, measure, products, reach
 
-__all__ = ["Surveyed", "match_groups", "survey"]
+__all__ = ["LANES", "PADDING", "Surveyed", "match_groups", "survey"]
 
-#: Windows that are measured side by side.
-LANES = 8
+#: Points behind rows, which whole vectors of windows reach.
+PADDING = LANES * VECTORS + 4
+#: The bound of keys of windows that cannot be judged.
+_NEVER = np.float32(-1e30)
+#: Products that take as long as to judge one window by itself.
+_EACH = 1000
+_MASK = 2**LANES - 1
 
 
 class Surveyed(NamedTuple):
@@ -36,6 +45,10 @@ class Surveyed(NamedTuple):
         Sums of centred points before each, and of their squares; and what roundings left over.
     equals : ndarray of shape (n_rows, n_timepoints)
         Points from each on that are equal to it.
+    rounded, coarse : ndarray of shape (n_rows, n_timepoints + PADDING), float32
+        Centred points, and half of the sum of four from each on.
+    strided : ndarray of shape (n_rows, n_timepoints + PADDING)
+        Sums of the squares of every fourth of these sums before each.
     scales : ndarray of shape (n_rows, 3)
         Largest magnitude of the points with their mean, in units; least and largest
         1 / deviation, in units, of windows whose certified values neither overflow nor vanish.
@@ -47,6 +60,9 @@ class Surveyed(NamedTuple):
     sums: np.ndarray
     squares: np.ndarray
     equals: np.ndarray
+    rounded: np.ndarray
+    coarse: np.ndarray
+    strided: np.ndarray
     scales: np.ndarray
 
 
@@ -59,7 +75,7 @@ def _add(total, rest, x):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def survey(values, lengths, centered, sums, squares, equals, scales):
+def survey(values, lengths, centered, sums, squares, equals, rounded, coarse, strided, scales):
     """Describe series; see `Surveyed`."""
     for row in range(centered.shape[0]):
         n = lengths[row // values.shape[1]]
@@ -93,47 +109,44 @@ def survey(values, lengths, centered, sums, squares, equals, scales):
             equals[row, t] = 1
             if t + 1 < n and line[t] == line[t + 1]:
                 equals[row, t] = equals[row, t + 1] + 1
+        for t in range(n):
+            rounded[row, t] = centered[row, t]
+        for t in range(n - 3):
+            x = centered[row, t] + centered[row, t + 1]
+            x = 0.5 * (x + (centered[row, t + 2] + centered[row, t + 3]))
+            coarse[row, t] = x
+            strided[row, t + 4] = strided[row, t] + x * x
         fine = abs(power) < 900 and abs(power + more) < 900
         scales[row, 0] = 4.0 / step
         scales[row, 1] = 2.0 ** (power + more - 500) if fine else np.inf
         scales[row, 2] = 2.0 ** (power + more + 500) if fine else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
-def _products(query, points, out):
-    """Dot products of a query with all windows of some points: estimates, in any rounding."""
-    length, n = query.size, out.size
-    out[:] = 0.0
-    for t in range(0, length - 7, 8):
-        a, b, c, d = query[t], query[t + 1], query[t + 2], query[t + 3]
-        e, f, g, h = query[t + 4], query[t + 5], query[t + 6], query[t + 7]
-        x = points[t : t + n + 7]
-        for j in range(n):
-            some = out[j] + a * x[j] + b * x[j + 1] + c * x[j + 2] + d * x[j + 3]
-            out[j] = some + e * x[j + 4] + f * x[j + 5] + g * x[j + 6] + h * x[j + 7]
-    for t in range(length // 8 * 8, length):
-        a, x = query[t], points[t : t + n]
-        for j in range(n):
-            out[j] += a * x[j]
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _products(query, points, begins, count, out):
+    """Dot products of a query and some windows of points: estimates, in any rounding."""
+    for i in range(count):
+        total, x = 0.0, points[begins[i] :][: query.size]
+        for t in range(query.size):
+            total += query[t] * x[t]
+        out[i] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _judge(surveyed, row, length, lean, keys, doubts):
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
     """Turn dot products into keys, larger for nearer windows, with a bound of their error.
 
     The squared distance is twice the length less the dot product, by the weight of the window,
-    twice. Keys are such products less half of the length, so that a constant window has 0. The
-    doubt is infinite of a window that cannot be judged here.
+    twice: keys are such products. The doubt is infinite of a window that cannot be judged here.
     """
-    n = keys.size
-    share, half, u = 1.0 / length, 0.5 * length, FLOAT64_UNIT
+    share, u = 1.0 / length, FLOAT64_UNIT
     magnitude, lightest, heaviest = surveyed.scales[row]
-    s0, s1 = surveyed.sums[0, row][: n + length], surveyed.sums[1, row][: n + length]
-    q0, q1 = surveyed.squares[0, row][: n + length], surveyed.squares[1, row][: n + length]
+    s0, s1 = surveyed.sums[0, row], surveyed.sums[1, row]
+    q0, q1 = surveyed.squares[0, row], surveyed.squares[1, row]
     width = float(surveyed.centered.shape[1])
     lost = 64 * u * u * width * width * width
-    fixed = u * (4.0 * length + 40)
-    for j in range(n):
+    for i in range(count):
+        j = begins[i]
         s = (s0[j + length] - s0[j]) + (s1[j + length] - s1[j])
         q = (q0[j + length] - q0[j]) + (q1[j + length] - q1[j])
         # what is left of squares about the mean, and what that is wrong by
@@ -143,16 +156,17 @@ def _judge(surveyed, row, length, lean, keys, doubts):
         rest = rest if sound else 1.0
         part = 1.0 / rest
         weight = np.sqrt(part * length)
-        reach = magnitude * weight
-        shift = u * length * reach
+        farthest = magnitude * weight
+        shift = u * length * farthest
         # above the norm of the centred points over that of the window's deviations
         steep = 0.5 + 0.5 * q * part
         # see "match keys" in docs/developer/numerics.rst
-        total = u * (length + 4) * steep + fixed + wrong * part
+        total = u * (length + 4) * steep + u * (4.0 * length + 40) + wrong * part
         total += 0.5 * shift * shift + lean * (steep + shift)
-        sound &= (weight >= lightest) & (weight <= heaviest) & (reach < 2.0**38) & (shift < 1e-2)
-        keys[j] = keys[j] * weight - half if sound else 0.0
-        doubts[j] = 2.001 * total * length if sound else np.inf
+        sound &= (weight >= lightest) & (weight <= heaviest)
+        sound &= (farthest < 2.0**38) & (shift < 1e-2)
+        keys[i] = keys[i] * weight if sound else 0.0
+        doubts[i] = 2.001 * total * length if sound else np.inf
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -186,35 +200,6 @@ def _measure(query, flat, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure_together(query, values, begins, count, room, out):
-    """Certified distances of a query to windows that are not constant, LANES of them at most."""
-    length = query.size
-    for lane in range(LANES):
-        window = values[begins[min(lane, count - 1)] :][:length]
-        for t in range(length):
-            room[t, lane] = window[t]
-    mean, scale, total = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
-    for t in range(length):
-        for lane in range(LANES):
-            mean[lane] += room[t, lane]
-    for lane in range(LANES):
-        mean[lane] /= length
-    for t in range(length):
-        for lane in range(LANES):
-            d = room[t, lane] - mean[lane]
-            scale[lane] += d * d
-    for lane in range(LANES):
-        scale[lane] = 1.0 / np.sqrt(scale[lane] / length)
-    for t in range(length):
-        a = query[t]
-        for lane in range(LANES):
-            d = a - (room[t, lane] - mean[lane]) * scale[lane]
-            total[lane] += d * d
-    for lane in range(count):
-        out[lane] = np.sqrt(total[lane])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _raw(query, points):
     """Certified distance of a query of few points to its best match, nothing normalised."""
     best = np.inf
@@ -231,15 +216,54 @@ def _raw(query, points):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _match_one(surveyed, query, lean, flat, channel, members, place, lists, rooms, found):
+def _round_query(query, lean, width, out, places, numbers):
+    """Round a query to float32, as half sums of four points if that pays; say what it leaves out.
+
+    Returns how many numbers are compared, and how many points each stands for; writes what
+    `bounds` is told of the query.
+    """
+    length = query.size
+    n, left_out, step = length // 4, 0.0, 4
+    for k in range(n):
+        p, q, r, s = query[4 * k], query[4 * k + 1], query[4 * k + 2], query[4 * k + 3]
+        x = 0.5 * (p + q + (r + s))
+        out[k] = x
+        left_out += p * p + q * q + r * r + s * s - x * x
+    # windows that are measured: some, and as many as coarse points leave out; each takes as long
+    # as so many products
+    n_windows = max(1, width - length + 1)
+    if _EACH * (4 + 2 * left_out / length * n_windows) >= 0.75 * length * n_windows:
+        n, left_out, step = 0, 0.0, 1
+    middle = step * n
+    for t in range(middle, length):
+        out[n + t - middle] = query[t]
+    # see "match keys" in docs/developer/numerics.rst
+    share = (length + 48) * FLOAT32_UNIT + 2.02 * lean
+    both = 0.5 * length * share
+    numbers[2], numbers[4] = 1.0 / length, length
+    numbers[5] = 1.00001 * (both + 0.5 * (left_out + 1e-6 * length * (step == 4)))
+    numbers[6], numbers[7] = 1.00001 * both, 0.500005 * length * (step == 4)
+    for k in range(3):
+        numbers[8 + k] = out[n + k] if step == 4 and middle + k < length else 0.0
+    if step == 1:
+        n = middle = length
+    places[0], places[1] = length, middle
+    return n, step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _match_one(surveyed, query, rounded_query, lean, flat, channel, members, lists, rooms, found):
     """Distances of one normalised query to some series; those of listed windows come later.
 
-    Listed are the member, and where the window begins in all values. `place` counts them.
+    Listed are the member, and where the window begins in all values; returns how many are.
     """
-    keys_of_all, doubts_of_all = rooms
-    whose, begins = lists
-    values, length = surveyed.values, query.size
+    whose, begins, uppers, entries, judged, keys, doubts = lists
+    rounded, n_rounded, step, places, numbers = rounded_query
+    values, length, place, u = surveyed.values, query.size, 0, FLOAT64_UNIT
     n_channels, width = values.shape[1:]
+    root, products_of_all, lows = np.sqrt(float(length)), rooms[0], rooms[1]
+    numbers[3] = wrong = 32 * u * float(width) * float(width)
+    stride = surveyed.rounded.shape[1]
     for k in range(members.size):
         series = members[k]
         n = surveyed.lengths[series] - length + 1
@@ -252,23 +276,61 @@ def _match_one(surveyed, query, lean, flat, channel, members, place, lists, room
             for j in range(n):
                 found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
             continue
-        keys, doubts = keys_of_all[:n], doubts_of_all[:n]
-        _products(query, surveyed.centered[row], keys)
-        _judge(surveyed, row, length, lean, keys, doubts)
-        best = -np.inf
-        for j in range(n):
-            best = max(best, keys[j] - doubts[j])
-        for j in range(n):
-            if keys[j] + doubts[j] < best:
+        products(
+            surveyed.rounded if step == 1 else surveyed.coarse,
+            *(row * stride, step, rounded, n_rounded, n, products_of_all),
+        )
+        magnitude, lightest, heaviest = surveyed.scales[row]
+        heaviest = min(heaviest, 2.0**38 / magnitude, 2.0**-13 / (u * length * magnitude))
+        numbers[0] = max(1.000001 * length / (heaviest * heaviest), 2.0**20 * wrong)
+        numbers[1] = 0.999999 * length / (lightest * lightest)
+        floor = bounds(
+            *(surveyed.sums[0, row], surveyed.squares[0, row], surveyed.strided[row]),
+            *(surveyed.rounded[row], places, numbers, n, products_of_all, lows),
+        )
+        padded = (n + LANES - 1) // LANES * LANES
+        first, best = place, -np.inf
+        # windows that cannot be judged, the nearest one, and those that may be as near
+        for stage in range(3):
+            if stage == 0 and floor > _NEVER:
                 continue
-            if doubts[j] < np.inf and place < whose.size:
-                whose[place], begins[place] = k, row * width + j
+            if stage == 1:
+                floor = least(lows, padded)
+            if stage == 2:
+                floor = np.float32(min(-best, 1e29))
+            if floor == -_NEVER:
+                break
+            count = np.int64(0)
+            for entry in range(reach(lows, padded, floor, entries)):
+                j, bits = entries[entry] >> LANES, entries[entry] & _MASK
+                while bits:
+                    if bits & 1:
+                        lows[j] = -_NEVER
+                        if surveyed.equals[row, j] < length:
+                            judged[count] = j
+                            count += 1
+                        else:
+                            # a constant window is as far from any query that is not constant
+                            found[k] = min(found[k], root)
+                    bits >>= 1
+                    j += 1
+            _products(query, surveyed.centered[row], judged, count, keys)
+            _judge(surveyed, row, length, lean, judged, count, keys, doubts)
+            for i in range(count):
+                j, doubt = judged[i], doubts[i]
+                if doubt == np.inf or place == whose.size:
+                    one = _measure(query, flat, points[j : j + length])
+                    found[k] = min(found[k], one)
+                elif keys[i] + doubt >= best:
+                    best = max(best, keys[i] - doubt)
+                    whose[place], begins[place] = k, row * width + j
+                    uppers[place] = keys[i] + doubt
+                    place += 1
+        stop, place = place, first
+        for i in range(first, stop):
+            if uppers[i] >= best:
+                whose[place], begins[place] = whose[i], begins[i]
                 place += 1
-            elif surveyed.equals[row, j] < length:
-                found[k] = min(found[k], _measure(query, flat, points[j : j + length]))
-            else:
-                # a constant window is as far from any query that is not constant
-                found[k] = min(found[k], np.sqrt(float(length)))
     return place
 
 
@@ -299,10 +361,18 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
         most = max(most, members_of[g + 1] - members_of[g])
     for k in range(len(pieces)):
         longest = max(longest, pieces[k, 3])
-    rooms = np.empty(width), np.empty(width)
+    surveyed = borrowed(surveyed)
+    padded = width + LANES * VECTORS
+    rooms = np.empty(padded, np.float32), np.empty(padded, np.float32)
     # windows beyond these are measured one by one
-    lists = np.empty(4 * most, np.int64), np.empty(4 * most, np.int64)
-    room, measured, normal = np.empty((longest, LANES)), np.empty(LANES), np.empty(longest)
+    size = 4 * most + width
+    lists = (
+        *(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)),
+        *(np.empty(padded, np.int64), np.empty(padded, np.int64)),
+        *(np.empty(padded), np.empty(padded)),
+    )
+    rounded, places, numbers = np.empty(longest, np.float32), np.empty(2, np.int64), np.empty(11)
+    room, measured, normal = np.ones((longest, LANES)), np.empty(LANES), np.empty(longest)
     begin = 0
     for g in range(members_of.size - 1):
         some = members[members_of[g] : members_of[g + 1]]
@@ -328,12 +398,19 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                 lean = abs(lean) / length + length * FLOAT64_UNIT
                 if not (abs(norm / length - 1) < 1e-6 and lean < 1e-3):
                     lean = np.inf
+                lean *= 1.01
+                n_rounded, step = _round_query(query, lean, width, rounded, places, numbers)
                 n_listed = _match_one(
-                    surveyed, query, 1.01 * lean, flat, channel, some, 0, lists, rooms, out
+                    *(surveyed, query, (rounded, n_rounded, step, places, numbers), lean, flat),
+                    *(channel, some, lists, rooms, out),
                 )
                 for first in range(0, n_listed, LANES):
                     count = min(LANES, n_listed - first)
-                    _measure_together(query, flat_values, lists[1][first:], count, room, measured)
+                    for lane in range(count):
+                        window = flat_values[lists[1][first + lane] :][:length]
+                        for t in range(length):
+                            room[t, lane] = window[t]
+                    measure(query, length, room, measured)
                     for lane in range(count):
                         i = lists[0][first + lane]
                         out[i] = min(out[i], measured[lane])
