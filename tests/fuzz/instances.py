@@ -59,8 +59,8 @@ RARE = {
     "search/search_warp.cu warp_windows<24, 4, 4, DogKeeper<Absolute>>": (
         "one of the widths for queries of 96 points; the same of other costs is reached"
     ),
-    "shapelets/shapelets.cu segments<?>": (
-        "three of twelve widths, of which each case takes one by chance"
+    "shapelets/shapelets.cu segments<*>": (
+        "some of the widths, of which each case takes one by chance"
     ),
 }
 
@@ -234,15 +234,16 @@ def _of_searches(choose: _Choice) -> Iterator[Change]:
 def _of_shapelets(choose: _Choice) -> Iterator[Change]:
     """Columns of a strip of a walk; keys of a lane of an order line, or a block for one."""
     programs = importlib.import_module(f"{_CUPY}.shapelets.programs")
-    columns = choose(programs.COLUMNS, "columns")
+    chosen, plain = choose(programs.WALKS, "columns"), programs.walk_kernel
     keys = choose((*programs.KEYS, None), "keys")
 
-    def columns_of_strips(n_windows: int) -> int:
-        return int(columns)
+    def walk_kernel(n_windows: int) -> Any:
+        fits = chosen.lanes == 32 or chosen.strips(n_windows) == 1
+        return chosen if fits else plain(n_windows)
 
     some = tuple(one for one in programs.KEYS if keys is not None and one >= keys)
-    yield f"{_CUPY}.shapelets.programs", "columns_of_strips", columns_of_strips
-    yield f"{_CUPY}.shapelets.walk", "columns_of_strips", columns_of_strips
+    yield f"{_CUPY}.shapelets.programs", "walk_kernel", walk_kernel
+    yield f"{_CUPY}.shapelets.walk", "walk_kernel", walk_kernel
     yield f"{_CUPY}.shapelets.programs", "KEYS", some
     if choose((False, True), "sorted"):
         yield f"{_CUPY}.shapelets.order_lines", "SORTED_BYTES", NOTHING

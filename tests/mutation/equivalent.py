@@ -893,12 +893,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/": [
         (
-            "segments",
-            "alignas(16) __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];",
-            ("4 -> 5",),
-            UNREAD,
-        ),
-        (
             "Lines._scan_wide",
             "each = min(65535, max(1, at_a_time // windows))",
             ("65535 -> 65534",),
@@ -938,9 +932,10 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "FIRST_BATCH, MAX_UNJUDGED = 256, 2", ("256 -> 255", "256 -> 257"), TOGETHER),
         ("_survey", '"sums": cp.empty((n, width + 1, 2)),', ("1 -> 2",), UNREAD),
         (
-            "columns_of_strips",
-            "return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))",
-            ("min", "-", "//", "32 -> 31", "*", "+", "3"),
+            "walk_kernel",
+            "return min(there, key=lambda walk: "
+            "walk.strips(n_windows) * (walk.columns + 3) * walk.lanes)",
+            ("min", "*", "+", "3"),
             FASTEST,
         ),
         (

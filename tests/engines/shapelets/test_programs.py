@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skts.engines.cupy.shapelets.programs import columns_of_strips, kernels, scan_kernel
+from skts.engines.cupy.shapelets.programs import kernels, scan_kernel, walk_kernel
 
 
 @pytest.mark.parametrize("n_members", [1, 31, 32, 33, 1000, 1024, 1025, 2017, 2048])
@@ -23,5 +23,14 @@ def test_more_series_are_judged_by_blocks():
 
 def test_where_one_strip_holds_most_windows_one_holds_fewer():
     """Room for what passes from strip to strip is made, or not, for the shortest length."""
-    single = [n <= 32 * columns_of_strips(n) for n in range(1, 2000)]
+    single = [walk_kernel(n).strips(n) == 1 for n in range(1, 2000)]
     assert single == sorted(single, reverse=True)
+
+
+def test_lanes_that_share_a_warp_have_a_single_strip():
+    names = kernels()["shapelets/shapelets.cu"]
+    for n in range(1, 2000):
+        kernel = walk_kernel(n)
+        assert kernel.name in names
+        assert kernel.lanes == 32 or kernel.strips(n) == 1
+        assert kernel.pairs * kernel.lanes == 128

@@ -11,10 +11,11 @@ __all__ = [
     "MOST_MEMBERS",
     "MOST_SHARED",
     "NAMED_SHARED",
+    "WALKS",
     "ScanKernel",
+    "WalkKernel",
     "kernels",
     "keys_of_lane",
-    "columns_of_strips",
     "most_classes",
     "padded_members",
     "scan_kernel",
@@ -22,8 +23,6 @@ __all__ = [
     "walk_kernel",
 ]
 
-#: Columns of a lane that are compiled.
-COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 #: Keys of a lane that are compiled, for order lines of 32 times as many series.
 KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
@@ -35,14 +34,49 @@ MOST_TABLE = 24 * 1024
 MOST_MEMBERS = 32768
 
 
-def columns_of_strips(n_windows: int) -> int:
-    """Columns of a lane for so many windows: a row costs three cells beside its own."""
-    return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))
+class WalkKernel(NamedTuple):
+    """The instance that walks over the windows of pairs of series.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of a lane.
+    lanes : int
+        Lanes of a pair of series.
+    """
+
+    columns: int
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        """Its name in C++."""
+        return f"segments<{self.columns}, {self.lanes}>"
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of series of a block."""
+        return 128 // self.lanes
+
+    def strips(self, n_windows: int) -> int:
+        """Strips, one after the other, for so many windows."""
+        return -(-n_windows // (self.columns * self.lanes))
 
 
-def walk_kernel(n_windows: int) -> str:
-    """The instance that walks over so many windows."""
-    return f"segments<{columns_of_strips(n_windows)}>"
+#: Instances of the walk that are compiled: with fewer columns a lane, what each row costs beside
+#: them counts more than lanes of other pairs.
+WALKS = (
+    *(WalkKernel(columns, 32) for columns in (7, 8, 9, 10, 11, 12)),
+    *(WalkKernel(columns, 16) for columns in (7, 8, 9, 10, 11, 12)),
+    *(WalkKernel(columns, 8) for columns in (2, 4, 5, 6, 8, 10, 12)),
+)
+
+
+def walk_kernel(n_windows: int) -> WalkKernel:
+    """The instance for so many windows: a row costs three cells of each lane beside its own."""
+    # lanes that share a warp have a single strip
+    there = [walk for walk in WALKS if walk.lanes == 32 or walk.strips(n_windows) == 1]
+    return min(there, key=lambda walk: walk.strips(n_windows) * (walk.columns + 3) * walk.lanes)
 
 
 class ScanKernel(NamedTuple):
@@ -129,7 +163,7 @@ def kernels() -> dict[str, list[str]]:
     return {
         "shapelets/shapelets.cu": [
             *("prepare", "doubts", "edges", "nearest"),
-            *(f"segments<{k}>" for k in COLUMNS),
+            *(walk.name for walk in WALKS),
         ],
         "shapelets/order_lines.cu": [
             "weed",

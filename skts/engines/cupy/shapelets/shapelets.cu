@@ -9,8 +9,9 @@
 // they differ by in smooth series would drown in what a walk is wrong by.
 #include "include/certified.cuh"
 #include "include/walk.cuh"
+#include "shapelets/strips.cuh"
 
-constexpr int CHUNK = WALK_CHUNK, NOTHING = 0x7fffffff, SHORT = SHORT_WINDOW;
+constexpr int SHORT = SHORT_WINDOW;
 
 // The block of candidates: `n_block` series from `first` on, of `n_series`; lengths, and windows of the shortest one.
 struct Block {
@@ -204,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(128) edges(
         return out + (((long long)z * n_a + min(a0 + u, n_a - 1)) * n_b + b) * stride + j;
     };
     double sums[4] = {};
-    if (before && j < stride)
+    if (before && j <= sizes[first_b + b] - before)
 #pragma unroll
         for (int u = 0; u < 4; ++u) sums[u] = *place(last, u);
     for (int z = 0; z < n_lengths; ++z) {
@@ -227,11 +228,12 @@ extern "C" __global__ void __launch_bounds__(128) edges(
 
 // Scores that no pair has, of a series with itself and behind the last window of a shorter one: whoever judges
 // candidates reads those of all windows of the longest series.
-__device__ __forceinline__ void write_nothing(int* scores, int start, int stop, int lane) {
-    for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
+template <int LANES>
+__device__ __forceinline__ void write_nothing(int* scores, int start, int stop) {
+    for (int i = start + threadIdx.x % LANES; i < stop; i += LANES) scores[i] = NOTHING;
 }
 
-// The pair of series and the length of windows that a warp of `nearest` or `segments` compares.
+// The pair of series and the length of windows that a warp of `nearest`, or some lanes of one of `segments`, compare.
 struct Pair {
     int length, own;             // place of a in the block of candidates
     int a, b, na, nb;            // series, and how many windows they have
@@ -240,39 +242,30 @@ struct Pair {
     int *of_rows, *of_columns;   // where least scores of the windows of a and of b are written
 };
 
-// Say which pair this warp has; false where another warp has it.
+// Say which pair these lanes have; false where there is none or others have it.
+template <int LANES, int WARPS>
 __device__ __forceinline__ bool find_pair(Pair& pair, const int* sizes, const Block& block, int* heads) {
     const int first = block.first, n_block = block.n_block, n_series = block.n_series, z = blockIdx.z;
-    const int own = pair.own = blockIdx.y, a = pair.a = first + own, b = pair.b = blockIdx.x * 4 + threadIdx.x / 32;
+    const int place = blockIdx.x * (32 * WARPS / LANES) + threadIdx.x / LANES;
+    const int own = pair.own = blockIdx.y, a = pair.a = first + own, b = pair.b = min(place, n_series - 1);
     const int there = b - first;  // place of b in the block
     pair.inside = there >= 0 && there < n_block;
-    if (b >= n_series || (pair.inside && there < own)) return false;
     const int length = pair.length = block.lengths[z];
     pair.na = sizes[a] - length + 1, pair.nb = sizes[b] - length + 1;
     pair.from_a = (long long)z * n_series + a, pair.from_b = (long long)z * n_series + b;
     pair.of_rows = heads + (pair.from_b * n_block + own) * block.stride;
     pair.of_columns = heads + (pair.from_a * n_block + there) * block.stride;
-    return true;
+    return place < n_series && (!pair.inside || there >= own);
 }
 
 // Write the scores of windows that are not there; false where a series is paired with itself, which has no others.
+template <int LANES>
 __device__ __forceinline__ bool begin_scores(const Pair& pair, const Block& block) {
-    const int n_windows = block.stride - (pair.length - block.lengths[0]), lane = threadIdx.x & 31;
-    write_nothing(pair.of_rows, pair.b == pair.a ? 0 : pair.na, n_windows, lane);
+    const int n_windows = block.stride - (pair.length - block.lengths[0]);
+    write_nothing<LANES>(pair.of_rows, pair.b == pair.a ? 0 : pair.na, n_windows);
     if (pair.b == pair.a) return false;
-    if (pair.inside) write_nothing(pair.of_columns, pair.nb, n_windows, lane);
+    if (pair.inside) write_nothing<LANES>(pair.of_columns, pair.nb, n_windows);
     return true;
-}
-
-// Where the least scores of a row of a chunk are, one of each lane: two rows side by side, so that a lane stores both together
-// and 32 lanes that read a row each read 32 banks.
-__device__ __forceinline__ int* row_of_lanes(int* of_lanes, int row) { return of_lanes + row / 2 * 66 + (row & 1); }
-
-// The least of a row: one lane reads what all lanes have found there.
-__device__ __forceinline__ int least_of_row(const int* of_row, int least) {
-#pragma unroll 8
-    for (int other = 0; other < 32; ++other) least = min(least, of_row[2 * other]);
-    return least;
 }
 
 // The points of window i of `count` of a series, 0 behind the last one, such that squares of differences add up to a score.
@@ -297,13 +290,13 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
 ) {
     constexpr int COLUMNS = 3;
     __shared__ double stages[4][CHUNK][SHORT];
-    __shared__ int of_lanes[4][CHUNK * 33];
+    alignas(16) __shared__ int of_lanes[4][CHUNK * LANES_APART];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     Pair pair;
-    if (!find_pair(pair, sizes, block, heads)) return;
+    if (!find_pair<32, 4>(pair, sizes, block, heads)) return;
     const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
     const long long from_a = pair.from_a, from_b = pair.from_b;
-    if (!begin_scores(pair, block)) return;
+    if (!begin_scores<32>(pair, block)) return;
     // window i of `count` of a series
     auto fetch = [&](double (&to)[SHORT], int series, int i, long long from, int count) {
         const double* const line = points + (long long)series * width;
@@ -342,11 +335,11 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
                     least_here = min(least_here, score);
                     least[k] = min(least[k], score);
                 }
-                row_of_lanes(of_lanes[which], t)[2 * lane] = least_here;
+                row_of_lanes(of_lanes[which], t)[lane] = least_here;
             }
             __syncwarp();
             if (lane < stop)
-                pair.of_rows[i] = least_of_row(row_of_lanes(of_lanes[which], lane), start ? pair.of_rows[i] : NOTHING);
+                pair.of_rows[i] = least_of_row<32>(row_of_lanes(of_lanes[which], lane), 32, start ? pair.of_rows[i] : NOTHING);
         }
         if (pair.inside)
 #pragma unroll
@@ -355,172 +348,75 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
     }
 }
 
-// Shared memory of a warp of `segments`, for the rows of a chunk: their steps and weights, what enters and leaves the strip
-// there, and the least score that each lane has found there.
-struct ChunkOfRows {
-    Row<double>* stage;
-    double *entering, *leaving;
-    int* of_lanes;
-};
-
-// Fetch the step and the weight of a row.
-__device__ __forceinline__ Row<double> read_row(const Row<double>* row) {
-    const double2 step = __ldg((const double2*)row), rest = __ldg((const double2*)row + 1);
-    return {step.x, step.y, rest.x, rest.y};
-}
-
-// Begin a strip: a lane gets columns `from` to `from` + K - 1. Covariances are as if they stood one row above and one
-// column to the left: the step to the first row is 0.
-template <int K>
-__device__ __forceinline__ void begin_strip(
-    Strip<double, K>& strip, const double* __restrict__ q, const double* __restrict__ s,
-    const double* __restrict__ w, const double* __restrict__ first_row, const double* __restrict__ mean_a,
-    const double* __restrict__ mean_b, int from, int inner, int length
-) {
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        strip.q[k] = k < inner ? __ldg(q + from + k) : 0.0;
-        strip.s[k] = k < inner ? __ldg(s + from + k) : 0.0;
-        strip.weight[k] = k < inner ? __ldg(w + from + k) : 0.0;
-        const int j = from + k + 1;
-        strip.cov[k] = k + 1 < inner ? __ldg(first_row + j) - length * (__ldg(mean_a) * __ldg(mean_b + j)) : 0.0;
-    }
-}
-
-// The score of a covariance; `lowest` raises it to NOTHING where the lane has no such column.
-template <bool ALL_THERE>
-__device__ __forceinline__ int score_of(double cov, double row_weight, double weight, int lowest) {
-    const int score = bits_of(fma(cov * -row_weight, weight, 1.0));
-    return ALL_THERE ? score : max(score, lowest);
-}
-
-// Two rows down, from the last column on: the upper row of each column is known just before the lower one needs it, so that
-// both scores of a column meet, and the least of three numbers takes one instruction.
-template <int K, bool ALL_THERE>
-__device__ __forceinline__ void walk_two_rows(
-    Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int t, int lane
-) {
-    const Row<double> one = chunk.stage[t], two = chunk.stage[t + 1];
-    const double2 entering = *(const double2*)(chunk.entering + t);
-    auto down = [&](const Row<double>& row, int k, double left) {
-        return fma(row.p, strip.q[k], fma(row.r, strip.s[k], left));
-    };
-    const double left = strip.from_left(entering.x, lane);
-    double upper = down(one, K - 1, K > 1 ? strip.cov[max(0, K - 2)] : left);
-    const double last = upper, shifted = __shfl_up_sync(ALL, upper, 1), lower_left = lane == 0 ? entering.y : shifted;
-    int low = NOTHING, lower_low = NOTHING;
-#pragma unroll
-    for (int k = K - 1; k >= 0; --k) {
-        const double before = k > 0 ? down(one, k - 1, k > 1 ? strip.cov[k - 2] : left) : lower_left;
-        strip.cov[k] = down(two, k, before);
-        const int score = score_of<ALL_THERE>(upper, one.weight, strip.weight[k], lowest[k]);
-        const int lower_score = score_of<ALL_THERE>(strip.cov[k], two.weight, strip.weight[k], lowest[k]);
-        least[k] = min(least[k], min(score, lower_score));
-        low = min(low, score), lower_low = min(lower_low, lower_score);
-        upper = before;
-    }
-    *(int2*)(row_of_lanes(chunk.of_lanes, t) + 2 * lane) = make_int2(low, lower_low);
-    if (lane == 31) *(double2*)(chunk.leaving + t) = make_double2(last, strip.cov[K - 1]);
-}
-
-// Walk down the rows of a chunk, two at a time: their steps, their scores. ALL_THERE tells that every lane has K columns; else
-// scores of columns that are not there are raised to NOTHING by `lowest`.
-template <int K, bool ALL_THERE>
-__device__ __forceinline__ void walk_chunk(
-    Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
-) {
-    constexpr int UNROLLED = K < 6 ? 1 : 4;
-    int t = 0;
-#pragma unroll UNROLLED
-    for (; t + 1 < stop; t += 2) walk_two_rows<K, ALL_THERE>(strip, chunk, lowest, least, t, lane);
-    if (t == stop) return;
-    const Row<double> row = chunk.stage[t];
-    strip.step(row.p, row.r, strip.from_left(chunk.entering[t], lane));
-    int low = NOTHING;
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        const int score = score_of<ALL_THERE>(strip.cov[k], row.weight, strip.weight[k], lowest[k]);
-        low = min(low, score);
-        least[k] = min(least[k], score);
-    }
-    row_of_lanes(chunk.of_lanes, t)[2 * lane] = low;
-    if (lane == 31) chunk.leaving[t] = strip.cov[K - 1];
-}
-
-// Least scores of pairs of series: one warp, one pair (a, b) and length, a of the block of candidates, b any series;
-// strips of 32 K columns one after the other, rows in chunks of 32. Block (x, a, z) has 4 warps of one a and length,
-// and shared memory for the rows of a chunk and what passes the borders of a strip there.
+// Least scores of pairs of series: LANES lanes, one pair (a, b) and length, a of the block of candidates, b any series;
+// strips of LANES K columns one after the other, rows in chunks of 32. Block (x, a, z) has 4 warps of one a and length,
+// and shared memory for the rows of a chunk and what passes the borders of a strip there. With fewer than 32 lanes a pair,
+// a strip holds all windows of a series, and the pairs of a warp share its rows.
 //
 // heads[z, b, a, i]: of window i of a among those of b. With b in the block, too, and behind a, the least of
 // columns are those of b among the windows of a, and the pair (b, a) is left out. carry: what leaves a
 // strip on the right, of each warp, where there are several. Arrays of windows have rows of `stride`, those
 // of edges rows of `edge`.
-template <int K>
-__global__ void __launch_bounds__(128, K < 6 ? 4 : 3) segments(
+template <int K, int LANES, int WARPS = 4>
+__global__ void __launch_bounds__(32 * WARPS, (K < 6 ? 16 : 12) / WARPS) segments(
     const __grid_constant__ Windows windows, const int* __restrict__ sizes, const __grid_constant__ Block block,
     const double* __restrict__ forward, const double* __restrict__ backward, int edge, double* __restrict__ carry,
     int* __restrict__ heads
 ) {
-    __shared__ Row<double> stages[4][CHUNK];
-    alignas(16) __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
-    alignas(16) __shared__ int of_lanes[4][CHUNK * 33];
-    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
-    const ChunkOfRows chunk = {stages[which], enterings[which], leavings[which], of_lanes[which]};
+    __shared__ WarpMemory<32 / LANES> memories[WARPS];
+    WarpMemory<32 / LANES>& memory = memories[threadIdx.x / 32];
+    const int lane = threadIdx.x % LANES, nth = (threadIdx.x & 31) / LANES;
     Pair pair;
-    if (!find_pair(pair, sizes, block, heads)) return;
-    const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
-    const long long from_a = pair.from_a, from_b = pair.from_b;
+    bool mine = find_pair<LANES, WARPS>(pair, sizes, block, heads);
+    if (LANES == 32 && !mine) return;
+    mine = mine && begin_scores<LANES>(pair, block);
+    if (LANES == 32 ? !mine : !__any_sync(ALL, mine)) return;
+    const int stride = block.stride, na = pair.na, nb = mine ? pair.nb : 0;
+    const long long from_a = pair.from_a, from_b = pair.from_b * stride;
     const long long to_b = ((long long)blockIdx.z * block.n_block + pair.own) * block.n_series + pair.b;
-    const Row<double>* const rows = windows.rows + from_a * (stride + CHUNK);
-    const double* const mean_a = windows.mean + from_a * stride;
-    const double* const mean_b = windows.mean + from_b * stride;
-    const double* const q = windows.q + from_b * stride;
-    const double* const s = windows.s + from_b * stride;
-    const double* const w = windows.w + from_b * stride;
-    const double* __restrict__ const first_row = forward + to_b * edge;
-    const double* __restrict__ const first_column = backward + (from_b * block.n_block + pair.own) * edge;
-    double* const mine = carry + to_b * stride;
-    if (!begin_scores(pair, block)) return;
+    const Sides sides = {
+        windows.rows + from_a * (stride + CHUNK), windows.mean + from_a * stride, windows.mean + from_b,
+        forward + to_b * edge, backward + (pair.from_b * block.n_block + pair.own) * edge, carry + to_b * stride,
+        na, nb, pair.length
+    };
+    // of the first lane of this pair
+    int* const of_pair = memory.of_lanes + nth * LANES;
 
-    for (int start = 0; start < nb; start += 32 * K) {
-        const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
-        const bool full = nb - start >= 32 * K, more = nb - start > 32 * K;
-        Strip<double, K> strip;
-        begin_strip(strip, q, s, w, first_row, mean_a, mean_b, from, inner, length);
-        int least[K], lowest[K];
-#pragma unroll
-        for (int k = 0; k < K; ++k) least[k] = NOTHING, lowest[k] = k < inner ? -NOTHING : NOTHING;
-        // what enters on the left: one chunk ahead, since what leaves takes its place
-        auto entering = [&](int i) {
-            if (i >= na) return 0.0;
-            if (start == 0) return first_column[i] - length * (__ldg(mean_a + i) * __ldg(mean_b));
-            return i ? __ldcg(mine + i) : first_row[start] - length * (__ldg(mean_a) * __ldg(mean_b + start));
-        };
-        double ahead = entering(lane);
-        Row<double> row_ahead = read_row(rows + lane);
-        for (int base = 0; base < na; base += CHUNK) {
-            const int stop = min(CHUNK, na - base), i = base + lane;
+    for (int start = 0; start < (LANES == 32 ? nb : 1); start += LANES * K) {
+        fetch_chunk<LANES>(memory, sides, start, 0, 0);
+        const bool more = LANES == 32 && nb - start > LANES * K;
+        Shape shape;
+        const Columns columns = share_columns<K, LANES>(start, min(nb - start, LANES * K), lane, shape);
+        Walker<K> walker;
+        walker.begin(columns, lane == 0, windows.q + from_b, windows.s + from_b, windows.w + from_b, sides);
+        for (int base = 0, half = 0; base < na; base += CHUNK, half ^= 1) {
+            const int stop = min(CHUNK, na - base);
+            wait_for_copies();
             __syncwarp();
-            chunk.stage[lane] = row_ahead;
-            chunk.entering[lane] = ahead;
-            ahead = entering(i + CHUNK);
-            if (base + CHUNK < na) row_ahead = read_row(rows + i + CHUNK);
+            make_covariances<LANES>(memory, sides, start, base, half);
+            // one chunk ahead, since what leaves takes the place of what enters
+            if (base + CHUNK < na) fetch_chunk<LANES>(memory, sides, start, base + CHUNK, half ^ 1);
             __syncwarp();
-            if (full) walk_chunk<K, true>(strip, chunk, lowest, least, stop, lane);
-            else walk_chunk<K, false>(strip, chunk, lowest, least, stop, lane);
+            double* const leaving = more && lane == LANES - 1 ? memory.leaving : nullptr;
+            const ChunkOfRows chunk = {memory.stage[half], memory.entering[nth][half], leaving, of_pair + lane};
+            if (shape == FULL) walker.template chunk<FULL>(chunk, stop);
+            else if (shape == OVERLAPPING) walker.template chunk<OVERLAPPING>(chunk, stop);
+            else walker.template chunk<ANY>(chunk, stop);
+            // others write what leaves where this lane copies from
+            if (more) wait_for_copies();
             __syncwarp();
-            if (lane < stop) {
-                const int least_here = least_of_row(row_of_lanes(chunk.of_lanes, lane), NOTHING);
+            for (int t = lane; t < stop && mine; t += LANES) {
+                const int i = base + t, least_here = least_of_row<LANES>(row_of_lanes(of_pair, t), columns.used, NOTHING);
                 // the strips of a row belong to one lane of one warp
                 pair.of_rows[i] = start ? min(pair.of_rows[i], least_here) : least_here;
                 // what a row leaves enters the next strip in the row below
-                if (more && i + 1 < na) __stcg(mine + i + 1, chunk.leaving[lane]);
+                if (more && i + 1 < na) sides.carried[i + 1] = memory.leaving[t];
             }
         }
         if (pair.inside)
 #pragma unroll
             for (int k = 0; k < K; ++k)
-                if (k < inner) pair.of_columns[from + k] = least[k];
+                if (k < columns.own) pair.of_columns[columns.from + k] = walker.least[k];
         __syncwarp();
     }
 }

@@ -12,7 +12,7 @@ from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
 from ..transfers import is_small, send, send_one
-from .programs import columns_of_strips, walk_kernel
+from .programs import walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
 
@@ -144,7 +144,7 @@ class Walk:
         # a block of all series is its own other side
         other = (together, n, n_block, self.edge)
         self.backward = self.forward if n_block == n else cp.empty(other)
-        several = self.edge > 32 * columns_of_strips(self.edge)
+        several = walk_kernel(self.edge).strips(self.edge) > 1
         self.carry = cp.empty(self.forward.size if several else 0)
 
     def __call__(self, lengths: tuple[int, ...]) -> PackedScores:
@@ -197,12 +197,12 @@ class Walk:
             floors=floors,
         )
         scores = cp.empty((many, n, n_block, stride), np.int32)
-        grid = blocks_for(n, 4), n_block, many
+        kernel = walk_kernel(stride)
         block = {"stride": stride, "first": first, "n_block": n_block, "n_series": n}
         block |= {"lengths": sizes}
         if lengths[-1] <= SHORT_WINDOW:
             load_kernel("shapelets/shapelets.cu", "nearest")(
-                grid,
+                (blocks_for(n, 4), n_block, many),
                 128,
                 points=series.points,
                 width=width,
@@ -214,8 +214,8 @@ class Walk:
             )
             return PackedScores(lengths, first, scores, w, constant, errors, floors, kinds)
         self._grow_edges(sizes)
-        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
-            grid,
+        load_kernel("shapelets/shapelets.cu", kernel.name)(
+            (blocks_for(n, kernel.pairs), n_block, many),
             128,
             windows=windows,
             sizes=series.sizes,
