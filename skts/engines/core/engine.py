@@ -35,11 +35,16 @@ class Engine(ABC):
     row_scale : int
         How much larger tiles may grow along the rows, where there is work enough for all workers:
         for engines whose kernels look at `cancel` while they run. `row_scale_of` may say less.
+    inline_scale : int
+        How many times more steps a tile may have that is computed in the main thread, which sees
+        Ctrl-C after it: a thread of its own takes some tenths of a millisecond, and more on a busy
+        machine.
     """
 
     name: ClassVar[str]
     tile_work: ClassVar[int] = 2**26
     row_scale: ClassVar[int] = 1
+    inline_scale: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self.prepared = PreparedStore()

@@ -29,7 +29,8 @@ __all__ = ["Results", "compute_area", "execute"]
 
 #: Tiles and their results.
 Results = list[tuple[Tile, Any]]
-#: Tiles with more steps than this run beside the main thread, which stays free for Ctrl-C.
+#: Tiles with more steps than this, or what an engine makes of it, run beside the main thread, which
+#: stays free for Ctrl-C.
 INLINE_WORK = 2**29
 
 
@@ -124,7 +125,8 @@ def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], repor
     """Compute every tile, here or in threads; on an error or interrupt stop all of them."""
     cancel = np.zeros(1, np.uint8)
     workers = max(1, plan.workers)
-    if workers == 1 and all(plan.reduction.work(tile) <= INLINE_WORK for tile in plan.tiles[:1]):
+    most = INLINE_WORK * plan.engine.inline_scale
+    if workers == 1 and all(plan.reduction.work(tile) <= most for tile in plan.tiles[:1]):
         for tile in _wanted_tiles(plan):
             compute(tile, cancel)
             report.advance(tile)

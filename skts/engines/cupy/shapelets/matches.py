@@ -71,6 +71,7 @@ def best_matches(
     normalized: bool,
     distances: cp.ndarray,
     starts: cp.ndarray | None,
+    sift: bool = True,
 ) -> None:
     """Certified best matches of queries in series.
 
@@ -90,6 +91,8 @@ def best_matches(
         Whether windows and queries are z-normalised.
     distances, starts : cupy.ndarray of shape (>= n_queries, n_columns)
         Written; `starts` may be None.
+    sift : bool, default True
+        Whether to sift windows where that pays, and to measure few of them; else all are measured.
     """
     order = np.lexsort((channels, lengths))
     lengths, channels = lengths[order], channels[order]
@@ -102,7 +105,8 @@ def best_matches(
     points = lengths @ np.maximum(0, width + 1 - lengths)
     seconds = float(points) * series.size * DOUBLES / MODEST_RATE
     # few windows are all measured: the same bits
-    sifted = normalized and pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
+    sift = sift and normalized
+    sifted = sift and pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
     if sifted:
         parts, units = plan(lengths, channels, series.size, width)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -12,13 +12,13 @@ from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
+from ..transfers import Near, as_in, bring, module_of, send_one, to_host
 from .matches import best_matches
 from .programs import NAMED_SHARED, ScanKernel, padded_members, scan_kernel, sorted_bytes
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 
-__all__ = ["CANDIDATE_BOUND", "Lines", "most_shared"]
+__all__ = ["CANDIDATE_BOUND", "Lengths", "Lines", "most_shared"]
 
 #: A candidate on the list: gain, highest and lowest gap, series, start, length and way.
 CANDIDATE_BOUND = np.dtype(
@@ -30,6 +30,8 @@ REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", 
 SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
+#: Points of windows that are compared with candidates, of so few all: sifting takes four launches.
+NOT_SIFTED = 2**27
 
 
 def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]) -> int:
@@ -41,6 +43,34 @@ def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]
 def most_shared() -> int:
     """Bytes of shared memory that a block may ask for on the current device."""
     return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
+
+
+class Lengths(NamedTuple):
+    """Lengths whose candidates are judged, long ones first.
+
+    Their distances are clearer, and what they reach spares a closer look at short ones.
+
+    Attributes
+    ----------
+    at : list of (PackedScores, int)
+        Places in heads that are all of the same series and block.
+    windows : list of int
+        Windows that the longest series has, of each.
+    table : cupy.ndarray of shape (n_lengths, n_numbers), int64
+        `Scores` of ``order_lines.cuh``, a row each.
+    """
+
+    at: list[tuple[PackedScores, int]]
+    windows: list[int]
+    table: cp.ndarray
+
+    @classmethod
+    def of(cls, at: list[tuple[PackedScores, int]]) -> Lengths:
+        """Describe lengths that are at some places."""
+        at = sorted(at, key=lambda place: -place[0].lengths[place[1]])
+        told = np.array([heads.table[z] for heads, z in at], SCORES)
+        table = send_one(told.view(np.int64).reshape(len(told), -1))
+        return cls(at, [heads.windows(z) for heads, z in at], table)
 
 
 class Lines:
@@ -71,6 +101,13 @@ class Lines:
     on_host : bool, default False
         Whether the host judges cuts, and all candidates are measured: for small work, which `scan`
         and what it needs would take far less than their compilation.
+    points : ndarray of shape (n_members,) or None, default None
+        Points of the members, for whoever needs them on the device.
+
+    Attributes
+    ----------
+    members, places, points : cupy.ndarray of shape (n_members,), int32
+        The members, numbers of their places among themselves, and their points.
     """
 
     def __init__(
@@ -87,6 +124,7 @@ class Lines:
         measured: int,
         before_normalized: bool = True,
         on_host: bool = False,
+        points: np.ndarray | None = None,
     ) -> None:
         #: Entries that the list may have by now.
         self.possible = 0
@@ -98,21 +136,31 @@ class Lines:
         self.on_host, self.host_before = on_host, known
         with np.errstate(over="ignore"):
             rough = known.astype(np.float32)
-        self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
-            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
-            ((known == 0) | (known == 1)).astype(np.uint8),
-        )
         self.listed, self.held, self.measured = listed, held, measured
         self.before_normalized = before_normalized
-        self.list = cp.empty((listed + held, CANDIDATE_BOUND.itemsize // 8), np.int64)
-        self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
         self.best = least
         self.parts: list[Survivors] = []
-        self._reset()
+        n = len(members)
+        # the list lies behind what is reached: one transfer brings both
+        capacity = listed + held
+        sent, there = self.rules.send(
+            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
+            *(((known == 0) | (known == 1)).astype(np.uint8), np.arange(n, dtype=np.int32)),
+            np.zeros(n, np.int32) if points is None else points.astype(np.int32),
+            self._reached_now(),
+            room=capacity * CANDIDATE_BOUND.itemsize,
+        )
+        self.members, self.way_numbers, self.before, self.rough_before, *there = there
+        self.settled, self.places, self.points, self.reached = there
+        *_, begin, end = sent.begins
+        self.list = sent.block[end:].view(np.int64).reshape(capacity, -1)
+        first = end + min(FIRST_BATCH, capacity) * CANDIDATE_BOUND.itemsize
+        #: What is reached, and the first of the list.
+        self.head, self.first_listed = sent.block[begin:first], end - begin
 
     def scan(
         self,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths | list[tuple[PackedScores, int]],
         channel: int,
         rows: cp.ndarray,
         sizes: cp.ndarray,
@@ -122,36 +170,32 @@ class Lines:
     ) -> None:
         """Judge the candidates of some rows of a block, of some lengths.
 
-        Each of `lengths` is a place in heads that are all of the same series and block. `sizes` are
-        the points of the series of the rows, `owns` which of the members they are, and `members`
-        where those are among the series of the heads. Long candidates come first: their distances
-        are clearer, and what they reach spares a closer look at short ones.
+        `sizes` are the points of the series of the rows, `owns` which of the members they are, and
+        `members` where those are among the series of the heads.
         """
         kernel = scan_kernel(self.rules.n_members, self.rules.n_classes, most_shared())
         if kernel is None:
             raise ValueError("no kernel judges order lines of so many series and classes")
         scan = self._scan_wide if kernel.wide else self._scan_narrow
-        lengths = sorted(lengths, key=lambda at: -at[0].lengths[at[1]])
+        lengths = lengths if isinstance(lengths, Lengths) else Lengths.of(lengths)
         scan(kernel, lengths, channel, (rows, sizes, owns), members, cancel)
 
     def _scan_narrow(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths,
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
         cancel: np.ndarray,
     ) -> None:
         """Judge a candidate by a warp: many lengths in a launch."""
-        n_rows = of_rows[0].size
-        windows = [heads.windows(z) for heads, z in lengths]
+        n_rows, (at, windows, table) = of_rows[0].size, lengths
         counts = n_rows * len(self.ways) * np.array(windows)
-        table = self._table(lengths)
-        _, n_series, n_block, _ = lengths[0][0].scores.shape
+        _, n_series, n_block, _ = at[0][0].scores.shape
         launch = load_kernel(kernel.file, kernel.name, kernel.shared)
         first = 0
-        while first < len(lengths) and not cancel[0]:
+        while first < len(at) and not cancel[0]:
             fits = int(np.searchsorted(np.cumsum(counts[first:]), self.listed, side="right"))
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
@@ -172,17 +216,16 @@ class Lines:
     def _scan_wide(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths,
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
         cancel: np.ndarray,
     ) -> None:
         """Judge a candidate by a block: some rows of a length, whose scores are laid together."""
-        table = self._table(lengths)
         launch = load_kernel(kernel.file, kernel.name, kernel.shared)
-        for place, (heads, z) in enumerate(lengths):
-            windows, scores = heads.windows(z), heads.scores[z]
+        for place, (heads, z) in enumerate(lengths.at):
+            windows, scores = lengths.windows[place], heads.scores[z]
             # two copies of the scores of a candidate are an eighth of what measuring it takes
             at_a_time = min(self.listed // len(self.ways), 8 * self.measured)
             each = min(65535, max(1, at_a_time // windows))
@@ -195,7 +238,7 @@ class Lines:
                 launch(
                     (windows, some[0].size),
                     WIDE_THREADS,
-                    of_length=table[place : place + 1],
+                    of_length=lengths.table[place : place + 1],
                     heads=cp.ascontiguousarray(here.transpose(1, 2, 0)),
                     padded=kernel.keys,
                     n_series=len(scores),
@@ -205,11 +248,6 @@ class Lines:
                     shared_mem=kernel.shared,
                 )
                 self._prune()
-
-    def _table(self, lengths: list[tuple[PackedScores, int]]) -> cp.ndarray:
-        """Addresses and numbers of the scores of lengths for kernels, a row each."""
-        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
-        return send_one(told.view(np.int64).reshape(len(told), -1))
 
     def _node(self, members: cp.ndarray, channel: int, kernel: ScanKernel) -> dict[str, Any]:
         """The argument `node` of kernels."""
@@ -240,7 +278,7 @@ class Lines:
             return Survivors.of_parts(self.parts).filter_by_bound(self.best)
         gain, gap, where = self._listed()
         if 0 < len(gain) <= MAX_UNJUDGED:
-            self.parts.append(Survivors(gain, gap, where, to_host(self._distances(where))))
+            self.parts.append(Survivors(gain, gap, where, self._distances(where, True)))
         else:
             self._measure(gain, gap, where)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
@@ -252,11 +290,13 @@ class Lines:
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
-        listed = self.list[: self._count()]
-        if len(listed) > FIRST_BATCH:
+        head = bring(self.head)
+        count = int(head[: REACHED.itemsize].view(REACHED)["count"][0])
+        if count > FIRST_BATCH:
+            listed = self.list[:count]
             bounds = bring(self._in_order(self._distinct(listed))).view(CANDIDATE_BOUND).ravel()
         else:
-            bounds = bring(listed).view(CANDIDATE_BOUND).ravel()
+            bounds = head[self.first_listed :].view(CANDIDATE_BOUND)[:count]
             bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
         way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
         where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
@@ -281,13 +321,17 @@ class Lines:
 
     def _reset(self) -> None:
         """Write the best gain and gap so far to the device, and empty the list."""
+        self.reached.set(self._reached_now())
+        self.possible = 0
+
+    def _reached_now(self) -> np.ndarray:
+        """The best gain and gap so far, and an empty list, as the device has them."""
         gain, gap = self.best
         with np.errstate(over="ignore"):  # windows as they are have gaps of any size
             low = np.float32(gap)
         if float(low) > gap:  # not as float32
             low = np.nextafter(low, np.float32(-np.inf))
-        self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
-        self.possible = 0
+        return np.array([(gain, gain, low, 0)], REACHED).view(np.int64)
 
     def _distinct(self, bounds: cp.ndarray) -> cp.ndarray:
         """Bounds of candidates that are not the same points as one that comes before.
@@ -356,28 +400,30 @@ class Lines:
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _distances(self, where: np.ndarray) -> Near:
-        """Certified distances of some candidates, not joined yet."""
+    def _distances(self, where: np.ndarray, on_host: bool) -> Any:
+        """Certified distances of some candidates, not joined yet, on the host or the device."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.host_members[series] * n_channels + channels) * width + starts
         distances = cp.empty((len(where), self.rules.n_members))
+        points = lengths @ np.maximum(0, width + 1 - lengths)
+        sift = int(points) * self.rules.n_members > NOT_SIFTED
         for raw in (True, False):
             # windows of fewer points are compared as they are
             rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
             if rows.size:
                 best_matches(
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
-                    *(self.sizes, self.members, not raw, distances, None),
+                    *(self.sizes, self.members, not raw, distances, None, sift),
                 )
-        found: Near = bring(distances) if self.on_host else distances
+        found: Near = bring(distances) if on_host else distances
         found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
         return found
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
         """Gain and gap of the best cut of some candidates, from certified distances; and these."""
         m, n = len(where), self.rules.n_members
-        distances = joined = self._distances(where)
+        distances = joined = self._distances(where, self.on_host)
         if self.ways != ("first",):
             both = as_in(module_of(joined), np.array(self.ways)[where[:, 4]] == "and")[:, None]
             before = self.host_before if self.on_host else self.before
