@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cupy as cp
@@ -31,13 +32,36 @@ SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
 #: Points of windows that are compared with candidates, of so few all: sifting takes four launches.
-NOT_SIFTED = 2**27
+#: And points of the candidates from which on windows are sifted: of few ones it takes longer.
+NOT_SIFTED, SIFTED_FROM = 2**27, 20
 
 
-def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]) -> int:
-    """How many bounds, which are in descending order, are no lower than a gain and a gap."""
-    more, as_much = (int(np.searchsorted(-gain, -best[0], side)) for side in ("left", "right"))
-    return more + int(np.searchsorted(-gap[more:as_much], -best[1], "right"))
+class Bounds:
+    """Candidates in the descending order of what bounds them.
+
+    Parameters
+    ----------
+    gain, gap : ndarray of shape (n,)
+        The bounds.
+    places : callable
+        Returns length, member, start, channel and way of the candidates from one to another.
+    """
+
+    def __init__(
+        self, gain: np.ndarray, gap: np.ndarray, places: Callable[[int, int], np.ndarray]
+    ) -> None:
+        self.gain, self.gap, self.places = gain, gap, places
+        # ascending, as `searchsorted` takes them
+        self._gain, self._gap = -gain, -gap
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+    def count_that_reach(self, best: tuple[int, float]) -> int:
+        """How many bounds are no lower than a gain and a gap."""
+        more = int(np.searchsorted(self._gain, -best[0], "left"))
+        as_much = int(np.searchsorted(self._gain, -best[0], "right"))
+        return more + int(np.searchsorted(self._gap[more:as_much], -best[1], "right"))
 
 
 def most_shared() -> int:
@@ -270,26 +294,29 @@ class Lines:
     def every(self, where: np.ndarray) -> None:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""
         n = len(where)
-        self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
+        most = np.full(n, np.iinfo(np.int64).max)
+        self._measure(Bounds(most, np.full(n, np.inf), lambda first, stop: where[first:stop]))
 
     def survivors(self) -> Survivors:
         """Candidates that could be the best."""
         if self.on_host:
             return Survivors.of_parts(self.parts).filter_by_bound(self.best)
-        gain, gap, where = self._listed()
-        if 0 < len(gain) <= MAX_UNJUDGED:
-            self.parts.append(Survivors(gain, gap, where, self._distances(where, True)))
+        bounds = self._listed()
+        if 0 < len(bounds) <= MAX_UNJUDGED:
+            where = bounds.places(0, len(bounds))
+            distances = self._distances(where, True)
+            self.parts.append(Survivors(bounds.gain, bounds.gap, where, distances))
         else:
-            self._measure(gain, gap, where)
+            self._measure(bounds)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
     def settle(self) -> None:
         """Measure the candidates on the list, and empty it."""
-        self._measure(*self._listed())
+        self._measure(self._listed())
         self._reset()
 
-    def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The list: upper bounds of candidates, in descending order, and their places."""
+    def _listed(self) -> Bounds:
+        """The list, in order."""
         head = bring(self.head)
         count = int(head[: REACHED.itemsize].view(REACHED)["count"][0])
         if count > FIRST_BATCH:
@@ -298,9 +325,14 @@ class Lines:
         else:
             bounds = head[self.first_listed :].view(CANDIDATE_BOUND)[:count]
             bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
-        way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
-        where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
-        return bounds["gain"], bounds["high"].astype(np.float64), where
+
+        def places(first: int, stop: int) -> np.ndarray:
+            some = bounds[first:stop]
+            way, fields = some["way"], (some[name] for name in ("length", "series", "start"))
+            return np.stack((*fields, way >> 2, way & 3), axis=1).astype(np.int64)
+
+        gain = np.ascontiguousarray(bounds["gain"])
+        return Bounds(gain, bounds["high"].astype(np.float64), places)
 
     def _make_room(self, count: int) -> None:
         """Make room for so many more on the list."""
@@ -360,7 +392,7 @@ class Lines:
         high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
         return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]
 
-    def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
+    def _measure(self, bounds: Bounds) -> None:
         """Measure candidates in the order of their bounds, until no other can be the best.
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
@@ -373,8 +405,8 @@ class Lines:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
         first, size = 0, min(FIRST_BATCH, most)
-        while first < (stop := _count_that_reach(gain, gap, self.best)):
-            some = where[first : min(first + size, stop)]
+        while first < (stop := bounds.count_that_reach(self.best)):
+            some = bounds.places(first, min(first + size, stop))
             first, size = first + len(some), min(4 * size, most)
             gains, gaps, distances = self._cuts(some)
             if self.rules.exact or self.rules.only_bounds:
@@ -407,14 +439,16 @@ class Lines:
         begins = (self.host_members[series] * n_channels + channels) * width + starts
         distances = cp.empty((len(where), self.rules.n_members))
         points = lengths @ np.maximum(0, width + 1 - lengths)
-        sift = int(points) * self.rules.n_members > NOT_SIFTED
-        for raw in (True, False):
-            # windows of fewer points are compared as they are
-            rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
+        few = int(points) * self.rules.n_members <= NOT_SIFTED
+        # windows of fewer points are compared as they are, others of few points one by one
+        kinds = (lengths >= LEAST_NORMALIZED).astype(np.int8) + (lengths >= SIFTED_FROM)
+        for kind in range(3):
+            rows = np.flatnonzero(kinds == kind)
             if rows.size:
                 best_matches(
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
-                    *(self.sizes, self.members, not raw, distances, None, sift),
+                    *(self.sizes, self.members, kind > 0, distances, None),
+                    sift=kind == 2 and not few,
                 )
         found: Near = bring(distances) if on_host else distances
         found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
