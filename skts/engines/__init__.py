@@ -54,7 +54,7 @@ from .core.budget import check_size
 from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
-from .core.executor import run
+from .core.executor import run, run_all
 from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
@@ -225,6 +225,7 @@ __all__ = [
     "ranks_of_runs",
     "replace_kernels",
     "run",
+    "run_all",
     "show_engines",
     "unordered_channels",
 ]

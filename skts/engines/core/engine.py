@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,6 +129,22 @@ class Engine(ABC):
         """
         size: tuple[int, int] = getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
         return size
+
+    def begins(self, reduction: Reduction) -> bool:
+        """Whether such work can be begun before other work is done: see `compute_all`."""
+        return hasattr(self, f"{reduction.method}_begun")
+
+    def compute_all(self, works: Sequence[tuple[Reduction, Tile]], cancel: np.ndarray) -> list[Any]:
+        """Compute a tile of each of several reductions: all are begun before the first is awaited.
+
+        For engines that queue their work. A method ``x_begun(reduction, tile, cancel)`` returns a
+        function that returns what the method ``x`` does.
+        """
+        begun = [
+            getattr(self, f"{reduction.method}_begun")(reduction, tile, cancel)
+            for reduction, tile in works
+        ]
+        return [complete() for complete in begun]
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

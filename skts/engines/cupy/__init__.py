@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -242,6 +242,13 @@ class CupyEngine(
                 mine = cupy.cuda.runtime.memGetInfo()[0] + pool.total_bytes()
                 self._left_by_others[device] = now, mine
             return max(0, mine - pool.used_bytes())
+
+    def compute_all(self, works: Sequence[tuple[Reduction, Tile]], cancel: np.ndarray) -> list[Any]:
+        """Compute a tile of each of several reductions, on one device that is free."""
+        import cupy
+
+        with self._one_device(1) as (device, _), cupy.cuda.Device(device):
+            return super().compute_all(works, cancel)
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile on a device that is free."""

@@ -165,6 +165,12 @@ class ShapeletTiles(GroupTiles):
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
+        return self.shapelet_search_begun(reduction, tile, cancel)()
+
+    def shapelet_search_begun(
+        self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
+    ) -> Callable[[], Survivors]:
+        """Judge candidates of some lengths and blocks; return what finds those that are left."""
         from .order_lines import Lines
 
         series, members, size = reduction.series, reduction.members, reduction.block
@@ -195,7 +201,7 @@ class ShapeletTiles(GroupTiles):
             for channel in range(series.n_channels):
                 for length in raw:
                     if cancel[0]:
-                        return lines.survivors()
+                        return lines.survivors
                     of_members = _all_candidates(reduction, length, channel, first, stop)
                     for where in [np.concatenate([*of_members])] if lines.on_host else of_members:
                         lines.every(where)
@@ -204,9 +210,9 @@ class ShapeletTiles(GroupTiles):
                     *(lines.members, places),
                 ):
                     if cancel[0]:
-                        return lines.survivors()
+                        return lines.survivors
                     lines.scan(heads, channel, rows, *of_block, columns, cancel)
-        return lines.survivors()
+        return lines.survivors
 
     def _is_small(
         self, reduction: ShapeletSearch, lengths: tuple[int, ...], n_candidates: int
