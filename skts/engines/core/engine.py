@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Generator, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -13,7 +13,18 @@ from .budget import DEFAULT_MEMORY, physical_memory
 from .prepared import PreparedStore
 from .reduction import Reduction, Tile
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "go_through"]
+
+T = TypeVar("T")
+
+
+def go_through(steps: Generator[None, None, T]) -> T:
+    """Take all steps of some work, and return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(T, end.value)
 
 
 class Engine(ABC):
@@ -130,21 +141,29 @@ class Engine(ABC):
         size: tuple[int, int] = getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
         return size
 
-    def begins(self, reduction: Reduction) -> bool:
-        """Whether such work can be begun before other work is done: see `compute_all`."""
-        return hasattr(self, f"{reduction.method}_begun")
+    def has_steps(self, reduction: Reduction) -> bool:
+        """Whether several works of this kind can go on together: see `compute_all`."""
+        return hasattr(self, f"{reduction.method}_steps")
 
     def compute_all(self, works: Sequence[tuple[Reduction, Tile]], cancel: np.ndarray) -> list[Any]:
-        """Compute a tile of each of several reductions: all are begun before the first is awaited.
+        """Compute a tile of each of several reductions, in steps: first of all of them the first.
 
-        For engines that queue their work. A method ``x_begun(reduction, tile, cancel)`` returns a
-        function that returns what the method ``x`` does.
+        For engines that queue their work. A method ``x_steps(reduction, tile, cancel)`` is a
+        generator that yields where it is going to wait, and returns what the method ``x`` does.
         """
-        begun = [
-            getattr(self, f"{reduction.method}_begun")(reduction, tile, cancel)
-            for reduction, tile in works
-        ]
-        return [complete() for complete in begun]
+        results: list[Any] = [None for _ in works]
+        under_way = {
+            number: getattr(self, f"{reduction.method}_steps")(reduction, tile, cancel)
+            for number, (reduction, tile) in enumerate(works)
+        }
+        while under_way:
+            for number, steps in list(under_way.items()):
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    results[number] = end.value
+                    del under_way[number]
+        return results
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

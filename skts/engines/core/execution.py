@@ -78,7 +78,8 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
 def execute_together(plans: Sequence[Plan]) -> list[Any]:
     """Compute several plans of one tile each, in this thread; return the results of the tiles.
 
-    All are begun before the first is awaited: the device has work while this thread prepares more.
+    Each goes on until it would wait, then the next: the device has work while this thread prepares
+    more, and there is one wait for all.
     """
     first, cancel = plans[0], np.zeros(1, np.uint8)
     settings = get_config() | {"devices": first.devices}

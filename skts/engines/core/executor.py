@@ -98,7 +98,7 @@ def run_all(
 ) -> list[Any]:
     """Compute several reductions of one kind: answers and parameters are those of `run`.
 
-    Where the engine queues its work, small ones are begun together: their waits become one.
+    Where the engine queues its work, small ones go on together: their waits become one.
     """
     again = partial(run, engine=engine, n_jobs=n_jobs)
     answers: list[Any] = []
@@ -134,7 +134,7 @@ def _plans_together(
         if elsewhere and find_backend(n_jobs) is not None:
             break
         chosen = get_engine(engine, reduction)
-        if not chosen.begins(reduction) or (plans and chosen is not plans[0].engine):
+        if not chosen.has_steps(reduction) or (plans and chosen is not plans[0].engine):
             break
         plans.append(make_plan(reduction, chosen, n_jobs=n_jobs))
         if not fit_together(plans):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import cupy as cp
@@ -297,17 +297,19 @@ class Lines:
         most = np.full(n, np.iinfo(np.int64).max)
         self._measure(Bounds(most, np.full(n, np.inf), lambda first, stop: where[first:stop]))
 
-    def survivors(self) -> Survivors:
-        """Candidates that could be the best."""
-        if self.on_host:
-            return Survivors.of_parts(self.parts).filter_by_bound(self.best)
-        bounds = self._listed()
-        if 0 < len(bounds) <= MAX_UNJUDGED:
-            where = bounds.places(0, len(bounds))
-            distances = self._distances(where, True)
-            self.parts.append(Survivors(bounds.gain, bounds.gap, where, distances))
-        else:
-            self._measure(bounds)
+    def survivors(self) -> Generator[None, None, Survivors]:
+        """Find the candidates that could be the best; yields where it is going to wait."""
+        if not self.on_host:
+            yield
+            bounds = self._listed()
+            if 0 < len(bounds) <= MAX_UNJUDGED:
+                where = bounds.places(0, len(bounds))
+                norms = self._norms(where)
+                yield
+                distances = bring(norms) / np.sqrt(where[:, :1])
+                self.parts.append(Survivors(bounds.gain, bounds.gap, where, distances))
+            else:
+                self._measure(bounds)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
     def settle(self) -> None:
@@ -432,8 +434,8 @@ class Lines:
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _distances(self, where: np.ndarray, on_host: bool) -> Any:
-        """Certified distances of some candidates, not joined yet, on the host or the device."""
+    def _norms(self, where: np.ndarray) -> cp.ndarray:
+        """Norms of the differences of some candidates and their best matches among the members."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.host_members[series] * n_channels + channels) * width + starts
@@ -450,14 +452,19 @@ class Lines:
                     *(self.sizes, self.members, kind > 0, distances, None),
                     sift=kind == 2 and not few,
                 )
-        found: Near = bring(distances) if on_host else distances
-        found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
+        return distances
+
+    def _distances(self, where: np.ndarray) -> Near:
+        """Certified distances of some candidates, not joined yet."""
+        norms = self._norms(where)
+        found: Near = bring(norms) if self.on_host else norms
+        found /= as_in(module_of(found), np.sqrt(where[:, 0]))[:, None]
         return found
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
         """Gain and gap of the best cut of some candidates, from certified distances; and these."""
         m, n = len(where), self.rules.n_members
-        distances = joined = self._distances(where, self.on_host)
+        distances = joined = self._distances(where)
         if self.ways != ("first",):
             both = as_in(module_of(joined), np.array(self.ways)[where[:, 4]] == "and")[:, None]
             before = self.host_before if self.on_host else self.before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from ...core.constants import SHORT_WINDOW
+from ...core.engine import go_through
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
@@ -165,12 +166,12 @@ class ShapeletTiles(GroupTiles):
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
-        return self.shapelet_search_begun(reduction, tile, cancel)()
+        return go_through(self.shapelet_search_steps(reduction, tile, cancel))
 
-    def shapelet_search_begun(
+    def shapelet_search_steps(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
-    ) -> Callable[[], Survivors]:
-        """Judge candidates of some lengths and blocks; return what finds those that are left."""
+    ) -> Generator[None, None, Survivors]:
+        """Find them in steps: judge all candidates, measure a few that could be the best."""
         from .order_lines import Lines
 
         series, members, size = reduction.series, reduction.members, reduction.block
@@ -201,7 +202,7 @@ class ShapeletTiles(GroupTiles):
             for channel in range(series.n_channels):
                 for length in raw:
                     if cancel[0]:
-                        return lines.survivors
+                        return (yield from lines.survivors())
                     of_members = _all_candidates(reduction, length, channel, first, stop)
                     for where in [np.concatenate([*of_members])] if lines.on_host else of_members:
                         lines.every(where)
@@ -210,9 +211,9 @@ class ShapeletTiles(GroupTiles):
                     *(lines.members, places),
                 ):
                     if cancel[0]:
-                        return lines.survivors
+                        return (yield from lines.survivors())
                     lines.scan(heads, channel, rows, *of_block, columns, cancel)
-        return lines.survivors
+        return (yield from lines.survivors())
 
     def _is_small(
         self, reduction: ShapeletSearch, lengths: tuple[int, ...], n_candidates: int
