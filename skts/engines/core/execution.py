@@ -90,7 +90,7 @@ def execute_together(plans: Sequence[Plan]) -> list[Any]:
 
 
 def fit_together(plans: Sequence[Plan]) -> bool:
-    """Whether plans can be computed together: so few steps and bytes, on one and the same device."""
+    """Whether plans can be computed together: so few steps and bytes, on one device."""
     first = plans[0]
     if any(len(p.tiles) != 1 or p.workers != 1 or p.devices != first.devices for p in plans):
         return False

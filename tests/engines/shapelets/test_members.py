@@ -38,7 +38,7 @@ def test_lines_that_a_block_judges_have_the_best_cuts(monkeypatch, seed, leaf):
     rules = importlib.import_module("skts.engines.cupy.shapelets.rules")
 
     class Apart(rules.Parcel):
-        """Arrays by themselves, of 32 bytes or more: on the emulator nothing is read behind them."""
+        """Arrays by themselves, of 32 bytes or more: the emulator sees what reads behind them."""
 
         def __init__(self, *arrays, room):
             super().__init__(*arrays, room=room)
