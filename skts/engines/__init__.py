@@ -40,6 +40,10 @@ candidate that float32 could not rule out and has it recomputed as a certified f
 array dies or the budget is short. Estimators keep private arrays, so repeated `predict` calls
 and iterations find their data in place. There is no other cache.
 
+*Several at once.* Small works of a kind that do not depend on each other, as the searches of the
+nodes of a level of a tree, go to `run_all`. An engine that queues its work takes them in steps: all
+of them wait for the device together.
+
 *Families.* Work is sorted into ``elastic`` (warping), ``profile`` (joins of windows),
 ``shapelets``, ``kshape`` and ``search``. ``families/NAME`` says what is computed and how parts
 merge, ``numba/NAME`` and ``cupy/NAME`` compute it, and ``tests/engines/NAME`` tests it. ``core``
