@@ -32,8 +32,7 @@ SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
 #: Points of windows that are compared with candidates, of so few all: sifting takes four launches.
-#: And points of the candidates from which on windows are sifted: of few ones it takes longer.
-NOT_SIFTED, SIFTED_FROM = 2**27, 20
+NOT_SIFTED = 2**27
 
 
 class Bounds:
@@ -442,15 +441,14 @@ class Lines:
         distances = cp.empty((len(where), self.rules.n_members))
         points = lengths @ np.maximum(0, width + 1 - lengths)
         few = int(points) * self.rules.n_members <= NOT_SIFTED
-        # windows of fewer points are compared as they are, others of few points one by one
-        kinds = (lengths >= LEAST_NORMALIZED).astype(np.int8) + (lengths >= SIFTED_FROM)
-        for kind in range(3):
-            rows = np.flatnonzero(kinds == kind)
+        for raw in (True, False):
+            # windows of fewer points are compared as they are
+            rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
             if rows.size:
                 best_matches(
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
-                    *(self.sizes, self.members, kind > 0, distances, None),
-                    sift=kind == 2 and not few,
+                    *(self.sizes, self.members, not raw, distances, None),
+                    sift=not few,
                 )
         return distances
 
