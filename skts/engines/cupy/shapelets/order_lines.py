@@ -63,6 +63,13 @@ class Bounds:
         return more + int(np.searchsorted(self._gap[more:as_much], -best[1], "right"))
 
 
+def _distances_before(known: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distances of the literals before, the same in float32, and which are exactly 0 or 1."""
+    with np.errstate(over="ignore"):
+        rough = known.astype(np.float32)
+    return known, rough, ((known == 0) | (known == 1)).astype(np.uint8)
+
+
 def most_shared() -> int:
     """Bytes of shared memory that a block may ask for on the current device."""
     return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
@@ -155,26 +162,33 @@ class Lines:
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
         self.criterion = criterion
         numbers = [("first", "and", "or").index(way) for way in ways]
-        known = np.zeros(len(members)) if before is None else before
-        self.on_host, self.host_before = on_host, known
-        with np.errstate(over="ignore"):
-            rough = known.astype(np.float32)
+        alone = ways == ("first",)
+        if before is None and not alone:
+            before = np.zeros(len(members))
+        self.on_host: bool = on_host
+        self.host_before: Any = before
         self.listed, self.held, self.measured = listed, held, measured
         self.before_normalized = before_normalized
         self.best = least
         self.parts: list[Survivors] = []
-        n = len(members)
+        # series, their places and points, side by side
+        of_members = np.empty((3, len(members)), np.int32)
+        of_members[0], of_members[2] = members, 0 if points is None else points
+        of_members[1] = np.arange(len(members))
+        known = () if alone or before is None else _distances_before(before)
         # the list lies behind what is reached: one transfer brings both
         capacity = listed + held
         sent, there = self.rules.send(
-            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
-            *(((known == 0) | (known == 1)).astype(np.uint8), np.arange(n, dtype=np.int32)),
-            np.zeros(n, np.int32) if points is None else points.astype(np.int32),
-            self._reached_now(),
+            *(of_members, np.array(numbers, np.int32), *known, self._reached_now()),
             room=capacity * CANDIDATE_BOUND.itemsize,
         )
-        self.members, self.way_numbers, self.before, self.rough_before, *there = there
-        self.settled, self.places, self.points, self.reached = there
+        (self.members, self.places, self.points), self.way_numbers, *others, self.reached = there
+        #: Distances of the literals before; None where candidates are alone.
+        self.before: Any = None
+        self.rough_before: Any = None
+        self.settled: Any = None
+        if others:
+            self.before, self.rough_before, self.settled = others
         *_, begin, end = sent.begins
         self.list = sent.block[end:].view(np.int64).reshape(capacity, -1)
         first = end + min(FIRST_BATCH, capacity) * CANDIDATE_BOUND.itemsize

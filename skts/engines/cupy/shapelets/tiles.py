@@ -226,11 +226,15 @@ class ShapeletTiles(GroupTiles):
         from .order_lines import most_shared
 
         n, series = len(reduction.members), reduction.series
+        kernel = scan_kernel(n, len(_criterion(reduction).groups[1]), most_shared())
+        if kernel is None:
+            return True
+        if pays(kernel.file, kernel.name, 0.0, TO_COMPILE):
+            return False
         windows = series.n_timepoints + 1 - np.array(lengths)
         distances = n_candidates * series.n_channels * len(reduction.ways) * n * windows
         seconds = distances @ (JUDGED + DOUBLES * windows * np.array(lengths) / MODEST_RATE)
-        kernel = scan_kernel(n, len(_criterion(reduction).groups[1]), most_shared())
-        return kernel is None or not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
+        return not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
 
     def _heads(
         self,
