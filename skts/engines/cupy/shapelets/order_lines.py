@@ -33,6 +33,10 @@ SORTED_BYTES = 44 * 1024
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
 #: Points of windows that are compared with candidates, of so few all: sifting takes four launches.
 NOT_SIFTED = 2**27
+#: Distances that may be measured twice: to find which candidates are equal takes some milliseconds.
+MEASURED_TWICE = 2**21
+#: How many times as many candidates as before are measured next, while any could be the best.
+GROWTH = 8
 
 
 class Bounds:
@@ -336,7 +340,9 @@ class Lines:
         count = int(head[: REACHED.itemsize].view(REACHED)["count"][0])
         if count > FIRST_BATCH:
             listed = self.list[:count]
-            bounds = bring(self._in_order(self._distinct(listed))).view(CANDIDATE_BOUND).ravel()
+            if count * self.rules.n_members > MEASURED_TWICE:
+                listed = self._distinct(listed)
+            bounds = bring(self._in_order(listed)).view(CANDIDATE_BOUND).ravel()
         else:
             bounds = head[self.first_listed :].view(CANDIDATE_BOUND)[:count]
             bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
@@ -422,7 +428,7 @@ class Lines:
         first, size = 0, min(FIRST_BATCH, most)
         while first < (stop := bounds.count_that_reach(self.best)):
             some = bounds.places(first, min(first + size, stop))
-            first, size = first + len(some), min(4 * size, most)
+            first, size = first + len(some), min(GROWTH * size, most)
             gains, gaps, distances = self._cuts(some)
             if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)
