@@ -67,11 +67,14 @@ class GrownNode:
         What describes the members.
     found : list of ShapeletSplit
         Its literals; none of a leaf.
+    unit : float
+        Units of a gain of 1 of its literals.
     sides : list of GrownNode
         The nodes on the right and on the left; none of a leaf.
     """
 
     about: NodeValue
+    unit: float
 
     def __init__(self, members: np.ndarray, depth: int) -> None:
         self.members, self.depth = members, depth
@@ -204,7 +207,7 @@ class TreeGrowth(ABC):
             for node in nodes:
                 node.about = self.describe(node.members)
             nodes = [node for node in nodes if self.may_split(node)]
-            for node, found in zip(nodes, self.split_nodes(nodes), strict=True):
+            for node, (found, node.unit) in zip(nodes, self.split_nodes(nodes), strict=True):
                 if found:
                     left = found[-1].distances <= found[-1].cut.threshold
                     sides = (node.members[~left], node.members[left])
@@ -233,7 +236,7 @@ class TreeGrowth(ABC):
             nodes.append([-1, -1, -1, 0, -2.0, impurity, len(members), weight, value])
             if not found:
                 continue
-            last, unit = found[-1], self.search(members).criterion.unit
+            last, unit = found[-1], grown.unit
             nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
             for split in found:
                 row, stop = int(members[split.series]), split.start + split.length
@@ -252,9 +255,12 @@ class TreeGrowth(ABC):
         """Return a tree with the weights that were asked for."""
         return tree._replace(weighted_n_node_samples=tree.weighted_n_node_samples * self.scale)
 
-    def split_nodes(self, nodes: list[GrownNode]) -> list[list[ShapeletSplit]]:
-        """Find the literals of nodes, none if no split is good enough: all nodes search at once."""
-        found: list[list[ShapeletSplit]] = [[] for _ in nodes]
+    def split_nodes(self, nodes: list[GrownNode]) -> list[tuple[list[ShapeletSplit], float]]:
+        """Find the literals of nodes, and the unit of their gains: all nodes search at once.
+
+        There are none where no split is good enough.
+        """
+        found: list[tuple[list[ShapeletSplit], float]] = [([], 1.0) for _ in nodes]
         growing = [self.literals(node.members) for node in nodes]
         open_nodes = list(range(len(nodes)))
         answers: list[ShapeletSplit | None] = [None for _ in nodes]
@@ -271,8 +277,11 @@ class TreeGrowth(ABC):
 
     def literals(
         self, members: np.ndarray
-    ) -> Generator[Wanted, ShapeletSplit | None, list[ShapeletSplit]]:
-        """Ask for the best shapelets of a node, one after the other; return its literals."""
+    ) -> Generator[Wanted, ShapeletSplit | None, tuple[list[ShapeletSplit], float]]:
+        """Ask for the best shapelets of a node, one after the other.
+
+        Returns its literals, and the unit of their gains.
+        """
         sample, search = self.draw(members), self.search(members)
         drawn = None
         if sample is not None:
@@ -286,8 +295,9 @@ class TreeGrowth(ABC):
             best = yield search, drawn
             if sample is None and self.model.logic == "auto":
                 self.known_firsts[key] = best
+        unit = search.criterion.unit
         if best is None:
-            return []
+            return [], unit
         found, ways = [best], self.ways
         while ways and len(found) < self.model.max_literals:
             last = found[-1]
@@ -304,8 +314,8 @@ class TreeGrowth(ABC):
                 break
             found.append(better)
         share = self.weigh(members) / self.total
-        decrease = found[-1].cut.gain / search.criterion.unit * share
-        return found if decrease >= self.model.min_impurity_decrease else []
+        decrease = found[-1].cut.gain / unit * share
+        return found if decrease >= self.model.min_impurity_decrease else [], unit
 
     def best_of_each(self, wanted: list[Wanted]) -> list[ShapeletSplit | None]:
         """The best of all candidates, or of those drawn, of several searches."""
@@ -342,11 +352,13 @@ class TreeGrowth(ABC):
 
     def draw(self, members: np.ndarray) -> np.ndarray | None:
         """Draw candidates: length, place among the members, start, channel."""
+        count = self.model.max_candidates
+        if count is None:
+            return None
         sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
         sizes = np.maximum(sizes, 0)
         ends = np.cumsum(sizes.ravel() * self.series.n_channels)
-        count = self.model.max_candidates
-        if count is None or count >= ends[-1]:
+        if count >= ends[-1]:
             return None
         # of NumPy's integers small ones would overflow
         drawn = sample_without_replacement(ends[-1], int(count), random_state=self.random)
