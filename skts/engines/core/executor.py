@@ -96,9 +96,25 @@ def run_all(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[Any]:
-    """Compute several reductions of one kind: answers and parameters are those of `run`.
+    """Compute several reductions of one kind.
 
     Where the engine queues its work, small ones go on together: their waits become one.
+
+    Parameters
+    ----------
+    reductions : sequence of Reduction
+        The works; none needs the answer of another.
+    engine : str, Engine or None, default None
+        As of `run`.
+    n_jobs : int or None, default None
+        As of `run`.
+    verbose : int, default 0
+        As of `run`; where something is to be shown, each is computed by itself.
+
+    Returns
+    -------
+    list
+        Their answers, those of `run`.
     """
     again = partial(run, engine=engine, n_jobs=n_jobs)
     answers: list[Any] = []
