@@ -83,7 +83,10 @@ class Parcel:
             place = place if array.ndim == 1 else place.reshape(array.shape)
             place[...] = array
             self.here.append(place)
-        self.block = cp.empty(self.begins[-1] + room, np.uint8)
+        size = self.begins[-1] + room
+        # blocks of nearly the same size are of the same: CuPy's pool then has one that was freed
+        grain = 1 << max(0, size.bit_length() - 5) if room else 1
+        self.block = cp.empty(-(-size // grain) * grain, np.uint8)
 
     def address(self, k: int) -> int:
         """Where array k is on the device; 0 where it is empty."""

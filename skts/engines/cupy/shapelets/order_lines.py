@@ -194,8 +194,9 @@ class Lines:
         if others:
             self.before, self.rough_before, self.settled = others
         *_, begin, end = sent.begins
-        self.list = sent.block[end:].view(np.int64).reshape(capacity, -1)
-        first = end + min(FIRST_BATCH, capacity) * CANDIDATE_BOUND.itemsize
+        first, behind = (end + n * CANDIDATE_BOUND.itemsize for n in (FIRST_BATCH, capacity))
+        first = min(first, behind)
+        self.list = sent.block[end:behind].view(np.int64).reshape(capacity, -1)
         #: What is reached, and the first of the list.
         self.head, self.first_listed = sent.block[begin:first], end - begin
 
