@@ -36,7 +36,7 @@ NOT_SIFTED = 2**27
 #: Distances that may be measured twice: to find which candidates are equal takes some milliseconds.
 MEASURED_TWICE = 2**21
 #: How many times as many candidates as before are measured next, while any could be the best.
-GROWTH = 8
+GROWTH = 4
 
 
 class Bounds:
