@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
@@ -26,7 +26,7 @@ from ._validation import (
     is_list_of_series,
     transposed,
 )
-from .engines import Engine, Reduction, Series, run
+from .engines import Engine, Reduction, Series, run, run_all
 from .exceptions import InconsistentVersionWarning
 
 __all__ = [
@@ -164,3 +164,8 @@ class SeriesMixin:
         engine = self.engine if engine is None else engine
         verbose = self.verbose if verbose is None else verbose
         return run(reduction, engine=engine, n_jobs=self.n_jobs, verbose=verbose)
+
+    def _run_all(self, reductions: Sequence[Reduction]) -> list[Any]:
+        """Compute several reductions of one kind with this estimator's options."""
+        engine, verbose = self.engine, self.verbose
+        return run_all(reductions, engine=engine, n_jobs=self.n_jobs, verbose=verbose)

@@ -40,6 +40,10 @@ candidate that float32 could not rule out and has it recomputed as a certified f
 array dies or the budget is short. Estimators keep private arrays, so repeated `predict` calls
 and iterations find their data in place. There is no other cache.
 
+*Several at once.* Small works of a kind that do not depend on each other, as the searches of the
+nodes of a level of a tree, go to `run_all`. An engine that queues its work takes them in steps: all
+of them wait for the device together.
+
 *Families.* Work is sorted into ``elastic`` (warping), ``profile`` (joins of windows),
 ``shapelets``, ``kshape`` and ``search``. ``families/NAME`` says what is computed and how parts
 merge, ``numba/NAME`` and ``cupy/NAME`` compute it, and ``tests/engines/NAME`` tests it. ``core``
@@ -54,7 +58,7 @@ from .core.budget import check_size
 from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
-from .core.executor import run
+from .core.executor import run, run_all
 from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
@@ -225,6 +229,7 @@ __all__ = [
     "ranks_of_runs",
     "replace_kernels",
     "run",
+    "run_all",
     "show_engines",
     "unordered_channels",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -49,6 +49,41 @@ class NodeValue(NamedTuple):
     impurity: float
     value: np.ndarray | float
     pure: bool
+
+
+class GrownNode:
+    """A node while the tree grows.
+
+    Parameters
+    ----------
+    members : ndarray of int64
+        Its series.
+    depth : int
+        Nodes above it.
+
+    Attributes
+    ----------
+    about : NodeValue
+        What describes the members.
+    found : list of ShapeletSplit
+        Its literals; none of a leaf.
+    unit : float
+        Units of a gain of 1 of its literals.
+    sides : list of GrownNode
+        The nodes on the right and on the left; none of a leaf.
+    """
+
+    about: NodeValue
+    unit: float
+
+    def __init__(self, members: np.ndarray, depth: int) -> None:
+        self.members, self.depth = members, depth
+        self.found: list[ShapeletSplit] = []
+        self.sides: list[GrownNode] = []
+
+
+#: A search; the candidates that were drawn and their distances, or None for all.
+Wanted: TypeAlias = "tuple[ShapeletSearch, tuple[np.ndarray, np.ndarray] | None]"
 
 
 class TreeGrowth(ABC):
@@ -157,24 +192,51 @@ class TreeGrowth(ABC):
         return ShapeletSearch(self.series, members, self.common, self.criterion(members), **options)
 
     def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
-        """Grow depth first, the left side first; weights are without their scale."""
+        """Grow level by level; weights are without their scale.
+
+        Nodes are numbered depth first, the left side first. They are grown in that order, too,
+        where candidates are drawn.
+        """
+        root = GrownNode(np.arange(len(self.series)), 0)
+        waiting = [root]
+        while waiting:
+            if self.model.max_candidates is None:
+                nodes, waiting = waiting, []
+            else:
+                nodes = [waiting.pop()]
+            for node in nodes:
+                node.about = self.describe(node.members)
+            nodes = [node for node in nodes if self.may_split(node)]
+            for node, (found, node.unit) in zip(nodes, self.split_nodes(nodes), strict=True):
+                if found:
+                    left = found[-1].distances <= found[-1].cut.threshold
+                    sides = (node.members[~left], node.members[left])
+                    node.found = found
+                    node.sides = [GrownNode(side, node.depth + 1) for side in sides]
+                    waiting += node.sides
+        return self.number(root)
+
+    def may_split(self, node: GrownNode) -> bool:
+        """Whether a node may have sides."""
+        deep = self.model.max_depth is not None and node.depth >= self.model.max_depth
+        small = len(node.members) < max(self.split, 2 * self.leaf)
+        return not (deep or node.about.pure or small)
+
+    def number(self, root: GrownNode) -> tuple[ShapeletTree, list[Shapelet]]:
+        """Lay out a tree that has grown: its nodes depth first, the left side first."""
         nodes: list[list[Any]] = []
         shapelets: list[Shapelet] = []
-        open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
+        open_nodes = [(root, -1, 0)]
         while open_nodes:
-            members, depth, parent, side = open_nodes.pop()
-            node = len(nodes)
+            grown, parent, side = open_nodes.pop()
+            node, members, found = len(nodes), grown.members, grown.found
             if parent >= 0:
                 nodes[parent][side] = node
-            weight, impurity, value, pure = self.describe(members)
+            weight, impurity, value, _ = grown.about
             nodes.append([-1, -1, -1, 0, -2.0, impurity, len(members), weight, value])
-            deep = self.model.max_depth is not None and depth >= self.model.max_depth
-            if deep or pure or len(members) < max(self.split, 2 * self.leaf):
-                continue
-            found = self.split_node(members)
             if not found:
                 continue
-            last, unit = found[-1], self.search(members).criterion.unit
+            last, unit = found[-1], grown.unit
             nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
             for split in found:
                 row, stop = int(members[split.series]), split.start + split.length
@@ -182,9 +244,8 @@ class TreeGrowth(ABC):
                 place = int(self.rows[row]), split.start, split.length, split.channel
                 worth = last.cut.threshold, split.cut.gain / unit, split.cut.gap
                 shapelets.append(Shapelet(values, *place, *worth, split.way, node))
-            left = last.distances <= last.cut.threshold
-            open_nodes.append((members[~left], depth + 1, node, 1))
-            open_nodes.append((members[left], depth + 1, node, 0))
+            right, left = grown.sides
+            open_nodes += [(right, node, 1), (left, node, 0)]
         columns = list(zip(*nodes, strict=True))
         types = [np.int64] * 4 + [np.float64] * 2 + [np.int64] + [np.float64] * 2
         arrays = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
@@ -194,22 +255,49 @@ class TreeGrowth(ABC):
         """Return a tree with the weights that were asked for."""
         return tree._replace(weighted_n_node_samples=tree.weighted_n_node_samples * self.scale)
 
-    def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
-        """Find the literals of a node, none if no split is good enough."""
+    def split_nodes(self, nodes: list[GrownNode]) -> list[tuple[list[ShapeletSplit], float]]:
+        """Find the literals of nodes, and the unit of their gains: all nodes search at once.
+
+        There are none where no split is good enough.
+        """
+        found: list[tuple[list[ShapeletSplit], float]] = [([], 1.0) for _ in nodes]
+        growing = [self.literals(node.members) for node in nodes]
+        open_nodes = list(range(len(nodes)))
+        answers: list[ShapeletSplit | None] = [None for _ in nodes]
+        while open_nodes:
+            asking, wanted = [], []
+            for k, answer in zip(open_nodes, answers, strict=True):
+                try:
+                    wanted.append(growing[k].send(answer))
+                    asking.append(k)
+                except StopIteration as stop:
+                    found[k] = stop.value
+            open_nodes, answers = asking, self.best_of_each(wanted)
+        return found
+
+    def literals(
+        self, members: np.ndarray
+    ) -> Generator[Wanted, ShapeletSplit | None, tuple[list[ShapeletSplit], float]]:
+        """Ask for the best shapelets of a node, one after the other.
+
+        Returns its literals, and the unit of their gains.
+        """
         sample, search = self.draw(members), self.search(members)
+        drawn = None
         if sample is not None:
             # all literals of the node choose among the same candidates
             alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
-            self.known = search.certify(alone, self.model._run)
+            drawn = sample, search.certify(alone, self.model._run)
         key = members.tobytes()
         if sample is None and key in self.known_firsts:
             best = self.known_firsts[key]
         else:
-            best = self.best(search, sample)
+            best = yield search, drawn
             if sample is None and self.model.logic == "auto":
                 self.known_firsts[key] = best
+        unit = search.criterion.unit
         if best is None:
-            return []
+            return [], unit
         found, ways = [best], self.ways
         while ways and len(found) < self.model.max_literals:
             last = found[-1]
@@ -221,23 +309,37 @@ class TreeGrowth(ABC):
                 best_gain_so_far=last.cut.gain,
                 best_gap_so_far=last.cut.gap,
             )
-            better = self.best(search, sample)
+            better = yield search, drawn
             if better is None:
                 break
             found.append(better)
         share = self.weigh(members) / self.total
-        decrease = found[-1].cut.gain / search.criterion.unit * share
-        return found if decrease >= self.model.min_impurity_decrease else []
+        decrease = found[-1].cut.gain / unit * share
+        return found if decrease >= self.model.min_impurity_decrease else [], unit
 
-    def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
-        """The best of all candidates, or of those drawn."""
-        if sample is None:
+    def best_of_each(self, wanted: list[Wanted]) -> list[ShapeletSplit | None]:
+        """The best of all candidates, or of those drawn, of several searches."""
+        found: list[ShapeletSplit | None] = [None for _ in wanted]
+        bounded = []
+        for k, (search, drawn) in enumerate(wanted):
+            if drawn is not None:
+                found[k] = self.best_drawn(search, *drawn)
+                continue
             infinite = search.before is not None and np.isinf(search.before).any()
             if infinite or self.measures_all:
                 # no bound holds for infinite distances
-                return best_with_long(search, self.lengths, self.model._run, None)
-            found = self.model._run(search)
-            return best_with_long(search, self.long, self.model._run, found)
+                found[k] = best_with_long(search, self.lengths, self.model._run, None)
+            else:
+                bounded.append(k)
+        searches = [wanted[k][0] for k in bounded]
+        for k, search, best in zip(bounded, searches, self.model._run_all(searches), strict=True):
+            found[k] = best_with_long(search, self.long, self.model._run, best)
+        return found
+
+    def best_drawn(
+        self, search: ShapeletSearch, sample: np.ndarray, known: np.ndarray
+    ) -> ShapeletSplit | None:
+        """The best of candidates that were drawn; `known` are their distances."""
         where = np.column_stack(
             [
                 np.repeat(sample, len(search.ways), axis=0),
@@ -245,16 +347,18 @@ class TreeGrowth(ABC):
             ]
         )
         most = np.full(len(where), np.iinfo(np.int64).max)
-        known = np.repeat(self.known, len(search.ways), axis=0)
+        known = np.repeat(known, len(search.ways), axis=0)
         return search.measure(most, np.full(len(where), np.inf), where, self.model._run, known)
 
     def draw(self, members: np.ndarray) -> np.ndarray | None:
         """Draw candidates: length, place among the members, start, channel."""
+        count = self.model.max_candidates
+        if count is None:
+            return None
         sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
         sizes = np.maximum(sizes, 0)
         ends = np.cumsum(sizes.ravel() * self.series.n_channels)
-        count = self.model.max_candidates
-        if count is None or count >= ends[-1]:
+        if count >= ends[-1]:
             return None
         # of NumPy's integers small ones would overflow
         drawn = sample_without_replacement(ends[-1], int(count), random_state=self.random)

@@ -342,7 +342,7 @@ def test_a_share_of_series_is_not_rounded_up():
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("place", ["base.run", "tree._base.prune", "tree._base.keep"])
+@pytest.mark.parametrize("place", ["base.run_all", "tree._base.prune", "tree._base.keep"])
 def test_a_fit_that_fails_leaves_the_one_before(place, failure, rng, monkeypatch):
     X, y = planted(rng, 20, 24, [[BUMP], [SAW]])
     model = ShapeletTreeClassifier(min_length=6, max_length=8, engine="numba").fit(X, y)

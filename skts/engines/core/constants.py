@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CERTIFIED_ROUNDING",
     "CONSTANT",
+    "CUT_TOGETHER",
     "DILATED_TOGETHER",
     "ELASTIC_THREADS",
     "FLOAT32_LOST",
@@ -111,8 +112,9 @@ SEARCH_THREADS = 256
 SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
 MOMENT_POINTS, MOMENT_THREADS = 60, 128
 #: Shapelets: windows of at most so many points are compared point by point; rows that a walk
-#: fetches at a time; threads of a block that sorts a wide order line, and certified distances.
-SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS, SORTING_THREADS = 6, 32, 256, 128
+#: fetches at a time; threads of a block that sorts a wide order line, and certified distances;
+#: classes up to which a warp judges the cuts of these together.
+SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS, SORTING_THREADS, CUT_TOGETHER = 6, 32, 256, 128, 16
 #: Matches: threads of a block, neighbouring windows of a thread, and series of a block, at most.
 MATCH_THREADS, MATCH_WINDOWS, MATCH_SERIES = 128, 9, 56
 #: Dilated shapelets that a warp compares with a window together.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Generator, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +13,18 @@ from .budget import DEFAULT_MEMORY, physical_memory
 from .prepared import PreparedStore
 from .reduction import Reduction, Tile
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "go_through"]
+
+T = TypeVar("T")
+
+
+def go_through(steps: Generator[None, None, T]) -> T:
+    """Take all steps of some work, and return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(T, end.value)
 
 
 class Engine(ABC):
@@ -35,11 +47,16 @@ class Engine(ABC):
     row_scale : int
         How much larger tiles may grow along the rows, where there is work enough for all workers:
         for engines whose kernels look at `cancel` while they run. `row_scale_of` may say less.
+    inline_scale : int
+        How many times more steps a tile may have that is computed in the main thread, which sees
+        Ctrl-C after it: a thread of its own takes some tenths of a millisecond, and more on a busy
+        machine.
     """
 
     name: ClassVar[str]
     tile_work: ClassVar[int] = 2**26
     row_scale: ClassVar[int] = 1
+    inline_scale: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self.prepared = PreparedStore()
@@ -123,6 +140,30 @@ class Engine(ABC):
         """
         size: tuple[int, int] = getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
         return size
+
+    def has_steps(self, reduction: Reduction) -> bool:
+        """Whether several works of this kind can go on together: see `compute_all`."""
+        return hasattr(self, f"{reduction.method}_steps")
+
+    def compute_all(self, works: Sequence[tuple[Reduction, Tile]], cancel: np.ndarray) -> list[Any]:
+        """Compute a tile of each of several reductions, in steps: first of all of them the first.
+
+        For engines that queue their work. A method ``x_steps(reduction, tile, cancel)`` is a
+        generator that yields where it is going to wait, and returns what the method ``x`` does.
+        """
+        results: list[Any] = [None for _ in works]
+        under_way = {
+            number: getattr(self, f"{reduction.method}_steps")(reduction, tile, cancel)
+            for number, (reduction, tile) in enumerate(works)
+        }
+        while under_way:
+            for number, steps in list(under_way.items()):
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    results[number] = end.value
+                    del under_way[number]
+        return results
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

@@ -7,7 +7,7 @@ Numba's own thread pool, whose default layer aborts the process when two threads
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import partial
@@ -25,11 +25,12 @@ from .progress import Report, describe, progress
 from .reduction import Reduction, Stoppable, Tile, UsesIncumbent
 from .registry import get_engine
 
-__all__ = ["Results", "compute_area", "execute"]
+__all__ = ["Results", "compute_area", "execute", "execute_together", "fit_together"]
 
 #: Tiles and their results.
 Results = list[tuple[Tile, Any]]
-#: Tiles with more steps than this run beside the main thread, which stays free for Ctrl-C.
+#: Tiles with more steps than this, or what an engine makes of it, run beside the main thread, which
+#: stays free for Ctrl-C.
 INLINE_WORK = 2**29
 
 
@@ -72,6 +73,33 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
         where = plan.engine.name, plan.workers
         with progress(plan.reduction, plan.tiles, verbose, where) as report:
             _work_through(plan, compute, report)
+
+
+def execute_together(plans: Sequence[Plan]) -> list[Any]:
+    """Compute several plans of one tile each, in this thread; return the results of the tiles.
+
+    Each goes on until it would wait, then the next: the device has work while this thread prepares
+    more, and there is one wait for all.
+    """
+    first, cancel = plans[0], np.zeros(1, np.uint8)
+    settings = get_config() | {"devices": first.devices}
+    left = first.budget - sum(plan.footprint(*plan.tiles[0].shape)[1] for plan in plans)
+    limited = first.engine.prepared.limited(left, first.budget)
+    with using(settings), limited, heeding(cancel):
+        return first.engine.compute_all([(p.reduction, p.tiles[0]) for p in plans], cancel)
+
+
+def fit_together(plans: Sequence[Plan]) -> bool:
+    """Whether plans can be computed together: so few steps and bytes, on one device."""
+    first = plans[0]
+    if any(len(p.tiles) != 1 or p.workers != 1 or p.devices != first.devices for p in plans):
+        return False
+    steps = sum(plan.reduction.work(plan.tiles[0]) for plan in plans)
+    sizes = [plan.footprint(*plan.tiles[0].shape) for plan in plans]
+    # what is shared is prepared from the same arrays
+    shared = max(size for size, _ in sizes)
+    within = shared + sum(each for _, each in sizes) <= min(plan.budget for plan in plans)
+    return within and steps <= first.engine.tile_work
 
 
 def _compute(
@@ -124,7 +152,8 @@ def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], repor
     """Compute every tile, here or in threads; on an error or interrupt stop all of them."""
     cancel = np.zeros(1, np.uint8)
     workers = max(1, plan.workers)
-    if workers == 1 and all(plan.reduction.work(tile) <= INLINE_WORK for tile in plan.tiles[:1]):
+    most = INLINE_WORK * plan.engine.inline_scale
+    if workers == 1 and all(plan.reduction.work(tile) <= most for tile in plan.tiles[:1]):
         for tile in _wanted_tiles(plan):
             compute(tile, cancel)
             report.advance(tile)

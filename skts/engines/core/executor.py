@@ -7,6 +7,8 @@ or, inside a block of joblib's ``parallel_config`` with processes or a cluster b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,16 +17,16 @@ from ..._log import tell
 from .budget import check_size, host_budget
 from .distribute import share_out
 from .engine import Engine
-from .execution import execute
+from .execution import execute, execute_together, fit_together
 from .interrupts import interrupts_as_such
-from .plan import make_plan, plan_tiles
+from .plan import Plan, make_plan, plan_tiles
 from .progress import describe_shares, progress
 from .reduction import InBatches, Reduction, Stoppable
 from .registry import get_engine
 from .verify import verify
 from .worker import find_backend
 
-__all__ = ["run"]
+__all__ = ["run", "run_all"]
 
 #: Work with more steps than this, about a second on a thread, is worth sending to other processes.
 WORTH_SENDING = 2**31
@@ -84,6 +86,77 @@ def run(
     if get_config()["verify"]:
         verify(reduction, name, answer)
     return answer
+
+
+@interrupts_as_such()
+def run_all(
+    reductions: Sequence[Reduction],
+    *,
+    engine: str | Engine | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[Any]:
+    """Compute several reductions of one kind.
+
+    Where the engine queues its work, small ones go on together: their waits become one.
+
+    Parameters
+    ----------
+    reductions : sequence of Reduction
+        The works; none needs the answer of another.
+    engine : str, Engine or None, default None
+        As of `run`.
+    n_jobs : int or None, default None
+        As of `run`.
+    verbose : int, default 0
+        As of `run`; where something is to be shown, each is computed by itself.
+
+    Returns
+    -------
+    list
+        Their answers, those of `run`.
+    """
+    again = partial(run, engine=engine, n_jobs=n_jobs)
+    answers: list[Any] = []
+    while len(answers) < len(reductions):
+        plans = _plans_together(reductions[len(answers) :], engine, n_jobs, verbose)
+        results: list[Any] | None = None
+        if len(plans) > 1:
+            # too little memory for all of them: one at a time, in smaller parts at need
+            with suppress(MemoryError):
+                results = execute_together(plans)
+        if results is None:
+            answers.append(again(reductions[len(answers)], verbose=verbose))
+            continue
+        for plan, result in zip(plans, results, strict=True):
+            reduction, total = plan.reduction, plan.reduction.start()
+            reduction.merge(total, plan.tiles[0], result)
+            answers.append(reduction.finish(total, again))
+    return answers
+
+
+def _plans_together(
+    reductions: Sequence[Reduction],
+    engine: str | Engine | None,
+    n_jobs: int | None,
+    verbose: int,
+) -> list[Plan]:
+    """Plans of the first of some reductions, of as many as can be computed together."""
+    settings, plans = get_config(), list[Plan]()
+    if len(reductions) < 2 or verbose or settings["progress"] or settings["verify"]:
+        return []
+    for reduction in reductions:
+        elsewhere = reduction.total_work > WORTH_SENDING
+        if elsewhere and find_backend(n_jobs) is not None:
+            break
+        chosen = get_engine(engine, reduction)
+        if not chosen.has_steps(reduction) or (plans and chosen is not plans[0].engine):
+            break
+        plans.append(make_plan(reduction, chosen, n_jobs=n_jobs))
+        if not fit_together(plans):
+            plans.pop()
+            break
+    return plans
 
 
 def _send(

@@ -16,6 +16,7 @@ from .launch import Copy
 __all__ = [
     "LARGE",
     "Near",
+    "Parcel",
     "Staged",
     "as_in",
     "bring",
@@ -48,21 +49,65 @@ def send_one(array: np.ndarray) -> cp.ndarray:
     return there
 
 
+class Parcel:
+    """Arrays that go to the device in one transfer, where some may hold addresses of others.
+
+    Their places on the device are known before they are sent: `here` holds a copy of each on the
+    host, to be completed until then.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        What is sent.
+    room : int, default 0
+        Bytes behind the last array that are not sent.
+
+    Attributes
+    ----------
+    here : list of ndarray
+        Copies of the arrays.
+    block : cupy.ndarray of uint8
+        All of it on the device.
+    begins : list of int
+        Where in it each array begins; the last number is where the room does.
+    """
+
+    def __init__(self, *arrays: np.ndarray, room: int = 0) -> None:
+        self.begins = [0]
+        for array in arrays:
+            self.begins.append(self.begins[-1] + -(-array.nbytes // ALIGNED) * ALIGNED)
+        self._packed = np.zeros(self.begins[-1], np.uint8)
+        self.here = []
+        for array, begin in zip(arrays, self.begins, strict=False):
+            place = self._packed[begin : begin + array.nbytes].view(array.dtype)
+            place = place if array.ndim == 1 else place.reshape(array.shape)
+            place[...] = array
+            self.here.append(place)
+        size = self.begins[-1] + room
+        # blocks of nearly the same size are of the same: CuPy's pool then has one that was freed
+        grain = 1 << max(0, size.bit_length() - 5) if room else 1
+        self.block = cp.empty(-(-size // grain) * grain, np.uint8)
+
+    def address(self, k: int) -> int:
+        """Where array k is on the device; 0 where it is empty."""
+        return int(self.block.data.ptr) + self.begins[k] if self.here[k].size else 0
+
+    def send(self) -> None:
+        """Send the arrays as they are now."""
+        self.block[: self.begins[-1]].set(self._packed)
+
+    def there(self, k: int) -> cp.ndarray:
+        """Array k on the device."""
+        array = self.here[k]
+        part = self.block[self.begins[k] : self.begins[k] + array.nbytes].view(array.dtype)
+        return part if array.ndim == 1 else part.reshape(array.shape)
+
+
 def send(*arrays: np.ndarray) -> list[cp.ndarray]:
     """Send arrays to the device in one transfer: many small ones take as long as one each."""
-    sizes = [-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays]
-    packed, places = np.zeros(sum(sizes), np.uint8), []
-    end = 0
-    for array, size in zip(arrays, sizes, strict=True):
-        places.append(slice(end, end + array.nbytes))
-        packed[places[-1]] = np.ascontiguousarray(array).view(np.uint8).ravel()
-        end += size
-    there = send_one(packed)
-    parts = [there[place].view(array.dtype) for place, array in zip(places, arrays, strict=True)]
-    return [
-        part if array.ndim == 1 else part.reshape(array.shape)
-        for part, array in zip(parts, arrays, strict=True)
-    ]
+    parcel = Parcel(*arrays)
+    parcel.send()
+    return list(map(parcel.there, range(len(arrays))))
 
 
 class Staged:

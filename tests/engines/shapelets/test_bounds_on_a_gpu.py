@@ -115,7 +115,8 @@ def test_sums_of_rough_gains_have_room_for_all_their_roundings(gpu, n_classes):
 
     labels = np.arange(200) % n_classes
     # numbers at the end: the least weight of a leaf, a share, the total, what sums are off by, unit
-    slack = DeviceRules(Criterion(labels, np.ones(n_classes))).judge.get()[-5:].view(np.float64)[3]
+    rules = DeviceRules(Criterion(labels, np.ones(n_classes)))
+    slack = rules.numbers[-5:].view(np.float64)[3]
     # x ln x of both sides less that of all is n ln 2 at most, for all series and for each class
     largest = 2 * 200 * np.log(2)
     assert slack >= (200 + 2 * n_classes) * 2.0**-24 * largest * (1 - 1e-6)
@@ -190,3 +191,24 @@ def test_a_list_is_weeded_up_to_its_end(gpu):
         assert tuple(after) == (7, 7, 1.0, count - 2)
         kept = found[: count - 2].get().view(CANDIDATE_BOUND).ravel()
         assert sorted(kept["start"].tolist()) == list(range(2, count))
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 20])
+@pytest.mark.parametrize("leaf", [1, 6])
+@pytest.mark.parametrize("ties", [False, True])
+def test_cuts_of_measured_candidates_are_those_of_the_host(n_classes, leaf, ties, gpu, rng):
+    """Of up to 16 classes the lanes of a warp judge them together."""
+    from skts.engines.cupy.shapelets.order_lines import Lines
+
+    n = 45
+    values = rng.integers(0, 2, (n, 1, 14)).astype(float) if ties else rng.normal(size=(n, 1, 14))
+    labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, n - n_classes))
+    criterion = Criterion(labels, np.ones(n_classes), leaf)
+    arrays = gpu.asarray(values), gpu.asarray(np.full(n, 14), np.int32)
+    options = ("first",), (0, np.inf), 100, 100, 100
+    lines = Lines(*arrays, np.arange(n), criterion, None, *options)
+    where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
+    gains, gaps, distances = lines._cuts(where)
+    expected = criterion.best_cuts(distances.get())
+    np.testing.assert_array_equal(gains, expected.gain)
+    np.testing.assert_array_equal(gaps, expected.gap)

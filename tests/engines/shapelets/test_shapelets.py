@@ -591,11 +591,15 @@ def test_the_gpu_writes_every_score_that_is_read(lengths, stop, monkeypatch):
         assert (own == np.iinfo(np.int32).max).all()
 
 
+@pytest.mark.parametrize("twice", [0, 2**21])
 @pytest.mark.parametrize("ways", [("first",), ("and", "or")])
-def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeypatch):
-    """Series of few values, as of switches."""
+def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, twice, monkeypatch):
+    """Series of few values, as of switches; each is measured, or one of those that are equal."""
     if fast_engine == "cupy":
         monkeypatch.setattr("skts.engines.cupy.shapelets.order_lines.FIRST_BATCH", 4)
+        monkeypatch.setattr("skts.engines.cupy.shapelets.order_lines.MEASURED_TWICE", twice)
+    elif twice:
+        pytest.skip("the CPU engine measures each")
     rng = np.random.default_rng(3)
     values = np.repeat(rng.integers(0, 2, (14, 1, 5)), 4, axis=2).astype(float)
     labels = rng.integers(0, 2, 14)

@@ -30,7 +30,7 @@ MEASURED_TOGETHER = 4
 #: point of a window takes where all are measured, in float64.
 SIFT_TO_COMPILE, DOUBLES = 1.8, 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
-SEGMENTS = 2**20
+SEGMENTS = 2**22
 #: A query as `Query` of ``matches.cuh``.
 QUERY = np.dtype(
     [

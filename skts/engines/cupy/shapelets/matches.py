@@ -71,6 +71,7 @@ def best_matches(
     normalized: bool,
     distances: cp.ndarray,
     starts: cp.ndarray | None,
+    sift: bool = True,
 ) -> None:
     """Certified best matches of queries in series.
 
@@ -90,8 +91,10 @@ def best_matches(
         Whether windows and queries are z-normalised.
     distances, starts : cupy.ndarray of shape (>= n_queries, n_columns)
         Written; `starts` may be None.
+    sift : bool, default True
+        Whether to sift windows where that pays, and to measure few of them; else all are measured.
     """
-    order = np.lexsort((channels, lengths))
+    order = np.lexsort((channels, lengths)) if len(lengths) > 1 else np.zeros(1, np.int64)
     lengths, channels = lengths[order], channels[order]
     ends = np.cumsum(lengths, dtype=np.int64)
     table = np.empty(len(order), QUERY)
@@ -99,12 +102,16 @@ def best_matches(
     for name, column in zip(QUERY.names or (), given, strict=False):
         table[name] = column
     n_channels, width = values.shape[1:]
-    points = lengths @ np.maximum(0, width + 1 - lengths)
-    seconds = float(points) * series.size * DOUBLES / MODEST_RATE
-    # few windows are all measured: the same bits
-    sifted = normalized and pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
+    sifted = False
+    if sift and normalized:
+        points = lengths @ np.maximum(0, width + 1 - lengths)
+        seconds = float(points) * series.size * DOUBLES / MODEST_RATE
+        # few windows are all measured: the same bits
+        sifted = pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
     if sifted:
         parts, units = plan(lengths, channels, series.size, width)
+    elif len(order) == 1:
+        parts, units = [], [np.array([[0, 1]], np.int32)]
     else:
         parts, units = [], [split(*runs(lengths, channels), MEASURED_TOGETHER)]
     # everything in one transfer

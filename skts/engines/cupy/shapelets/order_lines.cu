@@ -236,8 +236,59 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     );
 }
 
+// What `find_cut` finds, by a warp: each lane has neighbouring cuts. `left` has room for 32 counters of each class.
+__device__ __forceinline__ void find_cut_together(
+    const Judge& judge, const double* ordered, const int* labels, double floor, int lane, int* left, double* sums,
+    long long& gain_found, double& gap_found
+) {
+    const int n = judge.n_members, n_classes = judge.n_classes, some = (n + 31) / 32;
+    const int first = min(n, lane * some), stop = min(n, first + some);
+    double total = 0;
+    // in the one order
+    if (lane == 0)
+        for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
+    total = __shfl_sync(ALL, total, 0);
+    int* const mine = left + lane;
+    for (int c = 0; c < n_classes; ++c) mine[32 * c] = 0;
+    for (int k = first; k < stop; ++k) ++mine[32 * labels[k]];
+    long long each = 0;
+    for (int c = 0; c < n_classes; ++c) {
+        const int here = mine[32 * c], before = scan_sum(here, lane) - here;
+        mine[32 * c] = before;
+        each += judge.terms[(long long)c * (n + 1) + before];
+    }
+    __syncwarp();
+    long long best = judge.base ? -1 : -1 - judge.margin;
+    double gap = -Arithmetic<double>::infinity();
+    for (int k = first; k < min(stop, n - 1); ++k) {
+        const int label = labels[k], there = mine[32 * label]++;
+        const long long* term = judge.terms + (long long)label * (n + 1) + there;
+        each += term[1] - term[0];
+        const int size = k + 1;
+        const double behind = ordered[k + 1], apart = __dsub_rn(behind, ordered[k]);
+        if (!(apart > TOLERANCE * fmax(floor, behind))) continue;
+        if (size < judge.leaf || n - size < judge.leaf) continue;
+        long long both;
+        if (!judge.base && !weigh(judge, mine, 32, both)) continue;
+        const long long gain = (judge.base ? judge.base[size] : judge.whole - both) + each;
+        if (gain < best) continue;
+        const double right = __ddiv_rn(__dsub_rn(total, sums[k]), (double)(n - size));
+        const double here = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
+        if (gain > best || here > gap) best = gain, gap = here;
+    }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        const long long theirs = __shfl_xor_sync(ALL, best, other);
+        const double its = __shfl_xor_sync(ALL, gap, other);
+        if (theirs > best || (theirs == best && its > gap)) best = theirs, gap = its;
+    }
+    gain_found = best;
+    gap_found = gap;
+}
+
 // The same of distances in the order of the members: one block, one candidate, which sorts them in shared memory, of `padded`
-// places, a power of two. There are so many distances, sums and labels, and as many counters as classes.
+// places, a power of two. There are so many distances, sums and labels, and counters: one for each class, or 32 where these
+// are up to CUT_TOGETHER.
 extern "C" __global__ void __launch_bounds__(SORTING_THREADS) sort_and_cut(
     const double* __restrict__ distances, const unsigned char* __restrict__ normalized, int padded,
     const Judge* __restrict__ rules, long long* __restrict__ gains, double* __restrict__ gaps
@@ -255,7 +306,9 @@ extern "C" __global__ void __launch_bounds__(SORTING_THREADS) sort_and_cut(
         ordered[k] = k < n ? distances[k] : Arithmetic<double>::infinity();
         labels[k] = k < n ? judge.labels[k] : 0;
     }
-    for (int c = threadIdx.x; c < judge.n_classes; c += SORTING_THREADS) left[c] = 0;
+    const bool together = judge.n_classes <= CUT_TOGETHER;
+    if (!together)
+        for (int c = threadIdx.x; c < judge.n_classes; c += SORTING_THREADS) left[c] = 0;
     for (int size = 2; size <= padded; size *= 2)
         for (int apart = size / 2; apart > 0; apart /= 2) {
             __syncthreads();
@@ -270,7 +323,13 @@ extern "C" __global__ void __launch_bounds__(SORTING_THREADS) sort_and_cut(
             }
         }
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (together) {
+        long long gain;
+        double gap;
+        if (threadIdx.x >= 32) return;
+        find_cut_together(judge, ordered, labels, (double)normalized[blockIdx.x], threadIdx.x, left, sums, gain, gap);
+        if (threadIdx.x == 0) gains[blockIdx.x] = gain, gaps[blockIdx.x] = gap;
+    } else if (threadIdx.x == 0) {
         auto label_at = [&](int k) { return labels[k]; };
         find_cut(
             judge, ordered, label_at, (double)normalized[blockIdx.x], left, sums, gains[blockIdx.x], gaps[blockIdx.x]

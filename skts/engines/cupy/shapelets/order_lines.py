@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -12,13 +13,13 @@ from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, as_in, bring, module_of, send, send_one, to_host
+from ..transfers import Near, as_in, bring, module_of, send_one, to_host
 from .matches import best_matches
 from .programs import NAMED_SHARED, ScanKernel, padded_members, scan_kernel, sorted_bytes
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 
-__all__ = ["CANDIDATE_BOUND", "Lines", "most_shared"]
+__all__ = ["CANDIDATE_BOUND", "Lengths", "Lines", "most_shared"]
 
 #: A candidate on the list: gain, highest and lowest gap, series, start, length and way.
 CANDIDATE_BOUND = np.dtype(
@@ -30,17 +31,80 @@ REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", 
 SORTED_BYTES = 44 * 1024
 #: Candidates that are measured first; up to how many are returned without being judged here.
 FIRST_BATCH, MAX_UNJUDGED = 256, 2
+#: Points of windows that are compared with candidates, of so few all: sifting takes four launches.
+NOT_SIFTED = 2**27
+#: Distances that may be measured twice: to find which candidates are equal takes some milliseconds.
+MEASURED_TWICE = 2**21
+#: How many times as many candidates as before are measured next, while any could be the best.
+GROWTH = 4
 
 
-def _count_that_reach(gain: np.ndarray, gap: np.ndarray, best: tuple[int, float]) -> int:
-    """How many bounds, which are in descending order, are no lower than a gain and a gap."""
-    more, as_much = (int(np.searchsorted(-gain, -best[0], side)) for side in ("left", "right"))
-    return more + int(np.searchsorted(-gap[more:as_much], -best[1], "right"))
+class Bounds:
+    """Candidates in the descending order of what bounds them.
+
+    Parameters
+    ----------
+    gain, gap : ndarray of shape (n,)
+        The bounds.
+    places : callable
+        Returns length, member, start, channel and way of the candidates from one to another.
+    """
+
+    def __init__(
+        self, gain: np.ndarray, gap: np.ndarray, places: Callable[[int, int], np.ndarray]
+    ) -> None:
+        self.gain, self.gap, self.places = gain, gap, places
+        # ascending, as `searchsorted` takes them
+        self._gain, self._gap = -gain, -gap
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+    def count_that_reach(self, best: tuple[int, float]) -> int:
+        """How many bounds are no lower than a gain and a gap."""
+        more = int(np.searchsorted(self._gain, -best[0], "left"))
+        as_much = int(np.searchsorted(self._gain, -best[0], "right"))
+        return more + int(np.searchsorted(self._gap[more:as_much], -best[1], "right"))
+
+
+def _distances_before(known: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distances of the literals before, the same in float32, and which are exactly 0 or 1."""
+    with np.errstate(over="ignore"):
+        rough = known.astype(np.float32)
+    return known, rough, ((known == 0) | (known == 1)).astype(np.uint8)
 
 
 def most_shared() -> int:
     """Bytes of shared memory that a block may ask for on the current device."""
     return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
+
+
+class Lengths(NamedTuple):
+    """Lengths whose candidates are judged, long ones first.
+
+    Their distances are clearer, and what they reach spares a closer look at short ones.
+
+    Attributes
+    ----------
+    at : list of (PackedScores, int)
+        Places in heads that are all of the same series and block.
+    windows : list of int
+        Windows that the longest series has, of each.
+    table : cupy.ndarray of shape (n_lengths, n_numbers), int64
+        `Scores` of ``order_lines.cuh``, a row each.
+    """
+
+    at: list[tuple[PackedScores, int]]
+    windows: list[int]
+    table: cp.ndarray
+
+    @classmethod
+    def of(cls, at: list[tuple[PackedScores, int]]) -> Lengths:
+        """Describe lengths that are at some places."""
+        at = sorted(at, key=lambda place: -place[0].lengths[place[1]])
+        told = np.array([heads.table[z] for heads, z in at], SCORES)
+        table = send_one(told.view(np.int64).reshape(len(told), -1))
+        return cls(at, [heads.windows(z) for heads, z in at], table)
 
 
 class Lines:
@@ -71,6 +135,13 @@ class Lines:
     on_host : bool, default False
         Whether the host judges cuts, and all candidates are measured: for small work, which `scan`
         and what it needs would take far less than their compilation.
+    points : ndarray of shape (n_members,) or None, default None
+        Points of the members, for whoever needs them on the device.
+
+    Attributes
+    ----------
+    members, places, points : cupy.ndarray of shape (n_members,), int32
+        The members, numbers of their places among themselves, and their points.
     """
 
     def __init__(
@@ -87,6 +158,7 @@ class Lines:
         measured: int,
         before_normalized: bool = True,
         on_host: bool = False,
+        points: np.ndarray | None = None,
     ) -> None:
         #: Entries that the list may have by now.
         self.possible = 0
@@ -94,25 +166,43 @@ class Lines:
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
         self.criterion = criterion
         numbers = [("first", "and", "or").index(way) for way in ways]
-        known = np.zeros(len(members)) if before is None else before
-        self.on_host, self.host_before = on_host, known
-        with np.errstate(over="ignore"):
-            rough = known.astype(np.float32)
-        self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
-            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
-            ((known == 0) | (known == 1)).astype(np.uint8),
-        )
+        alone = ways == ("first",)
+        if before is None and not alone:
+            before = np.zeros(len(members))
+        self.on_host: bool = on_host
+        self.host_before: Any = before
         self.listed, self.held, self.measured = listed, held, measured
         self.before_normalized = before_normalized
-        self.list = cp.empty((listed + held, CANDIDATE_BOUND.itemsize // 8), np.int64)
-        self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
         self.best = least
         self.parts: list[Survivors] = []
-        self._reset()
+        # series, their places and points, side by side
+        of_members = np.empty((3, len(members)), np.int32)
+        of_members[0], of_members[2] = members, 0 if points is None else points
+        of_members[1] = np.arange(len(members))
+        known = () if alone or before is None else _distances_before(before)
+        # the list lies behind what is reached: one transfer brings both
+        capacity = listed + held
+        sent, there = self.rules.send(
+            *(of_members, np.array(numbers, np.int32), *known, self._reached_now()),
+            room=capacity * CANDIDATE_BOUND.itemsize,
+        )
+        (self.members, self.places, self.points), self.way_numbers, *others, self.reached = there
+        #: Distances of the literals before; None where candidates are alone.
+        self.before: Any = None
+        self.rough_before: Any = None
+        self.settled: Any = None
+        if others:
+            self.before, self.rough_before, self.settled = others
+        *_, begin, end = sent.begins
+        first, behind = (end + n * CANDIDATE_BOUND.itemsize for n in (FIRST_BATCH, capacity))
+        first = min(first, behind)
+        self.list = sent.block[end:behind].view(np.int64).reshape(capacity, -1)
+        #: What is reached, and the first of the list.
+        self.head, self.first_listed = sent.block[begin:first], end - begin
 
     def scan(
         self,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths | list[tuple[PackedScores, int]],
         channel: int,
         rows: cp.ndarray,
         sizes: cp.ndarray,
@@ -122,36 +212,32 @@ class Lines:
     ) -> None:
         """Judge the candidates of some rows of a block, of some lengths.
 
-        Each of `lengths` is a place in heads that are all of the same series and block. `sizes` are
-        the points of the series of the rows, `owns` which of the members they are, and `members`
-        where those are among the series of the heads. Long candidates come first: their distances
-        are clearer, and what they reach spares a closer look at short ones.
+        `sizes` are the points of the series of the rows, `owns` which of the members they are, and
+        `members` where those are among the series of the heads.
         """
         kernel = scan_kernel(self.rules.n_members, self.rules.n_classes, most_shared())
         if kernel is None:
             raise ValueError("no kernel judges order lines of so many series and classes")
         scan = self._scan_wide if kernel.wide else self._scan_narrow
-        lengths = sorted(lengths, key=lambda at: -at[0].lengths[at[1]])
+        lengths = lengths if isinstance(lengths, Lengths) else Lengths.of(lengths)
         scan(kernel, lengths, channel, (rows, sizes, owns), members, cancel)
 
     def _scan_narrow(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths,
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
         cancel: np.ndarray,
     ) -> None:
         """Judge a candidate by a warp: many lengths in a launch."""
-        n_rows = of_rows[0].size
-        windows = [heads.windows(z) for heads, z in lengths]
+        n_rows, (at, windows, table) = of_rows[0].size, lengths
         counts = n_rows * len(self.ways) * np.array(windows)
-        table = self._table(lengths)
-        _, n_series, n_block, _ = lengths[0][0].scores.shape
+        _, n_series, n_block, _ = at[0][0].scores.shape
         launch = load_kernel(kernel.file, kernel.name, kernel.shared)
         first = 0
-        while first < len(lengths) and not cancel[0]:
+        while first < len(at) and not cancel[0]:
             fits = int(np.searchsorted(np.cumsum(counts[first:]), self.listed, side="right"))
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
@@ -172,17 +258,16 @@ class Lines:
     def _scan_wide(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[PackedScores, int]],
+        lengths: Lengths,
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
         cancel: np.ndarray,
     ) -> None:
         """Judge a candidate by a block: some rows of a length, whose scores are laid together."""
-        table = self._table(lengths)
         launch = load_kernel(kernel.file, kernel.name, kernel.shared)
-        for place, (heads, z) in enumerate(lengths):
-            windows, scores = heads.windows(z), heads.scores[z]
+        for place, (heads, z) in enumerate(lengths.at):
+            windows, scores = lengths.windows[place], heads.scores[z]
             # two copies of the scores of a candidate are an eighth of what measuring it takes
             at_a_time = min(self.listed // len(self.ways), 8 * self.measured)
             each = min(65535, max(1, at_a_time // windows))
@@ -195,7 +280,7 @@ class Lines:
                 launch(
                     (windows, some[0].size),
                     WIDE_THREADS,
-                    of_length=table[place : place + 1],
+                    of_length=lengths.table[place : place + 1],
                     heads=cp.ascontiguousarray(here.transpose(1, 2, 0)),
                     padded=kernel.keys,
                     n_series=len(scores),
@@ -205,11 +290,6 @@ class Lines:
                     shared_mem=kernel.shared,
                 )
                 self._prune()
-
-    def _table(self, lengths: list[tuple[PackedScores, int]]) -> cp.ndarray:
-        """Addresses and numbers of the scores of lengths for kernels, a row each."""
-        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
-        return send_one(told.view(np.int64).reshape(len(told), -1))
 
     def _node(self, members: cp.ndarray, channel: int, kernel: ScanKernel) -> dict[str, Any]:
         """The argument `node` of kernels."""
@@ -232,35 +312,49 @@ class Lines:
     def every(self, where: np.ndarray) -> None:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""
         n = len(where)
-        self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
+        most = np.full(n, np.iinfo(np.int64).max)
+        self._measure(Bounds(most, np.full(n, np.inf), lambda first, stop: where[first:stop]))
 
-    def survivors(self) -> Survivors:
-        """Candidates that could be the best."""
-        if self.on_host:
-            return Survivors.of_parts(self.parts).filter_by_bound(self.best)
-        gain, gap, where = self._listed()
-        if 0 < len(gain) <= MAX_UNJUDGED:
-            self.parts.append(Survivors(gain, gap, where, to_host(self._distances(where))))
-        else:
-            self._measure(gain, gap, where)
+    def survivors(self) -> Generator[None, None, Survivors]:
+        """Find the candidates that could be the best; yields where it is going to wait."""
+        if not self.on_host:
+            yield
+            bounds = self._listed()
+            if 0 < len(bounds) <= MAX_UNJUDGED:
+                where = bounds.places(0, len(bounds))
+                norms = self._norms(where)
+                yield
+                distances = bring(norms) / np.sqrt(where[:, :1])
+                self.parts.append(Survivors(bounds.gain, bounds.gap, where, distances))
+            else:
+                self._measure(bounds)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
     def settle(self) -> None:
         """Measure the candidates on the list, and empty it."""
-        self._measure(*self._listed())
+        self._measure(self._listed())
         self._reset()
 
-    def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The list: upper bounds of candidates, in descending order, and their places."""
-        listed = self.list[: self._count()]
-        if len(listed) > FIRST_BATCH:
-            bounds = bring(self._in_order(self._distinct(listed))).view(CANDIDATE_BOUND).ravel()
+    def _listed(self) -> Bounds:
+        """The list, in order."""
+        head = bring(self.head)
+        count = int(head[: REACHED.itemsize].view(REACHED)["count"][0])
+        if count > FIRST_BATCH:
+            listed = self.list[:count]
+            if count * self.rules.n_members > MEASURED_TWICE:
+                listed = self._distinct(listed)
+            bounds = bring(self._in_order(listed)).view(CANDIDATE_BOUND).ravel()
         else:
-            bounds = bring(listed).view(CANDIDATE_BOUND).ravel()
+            bounds = head[self.first_listed :].view(CANDIDATE_BOUND)[:count]
             bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
-        way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
-        where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
-        return bounds["gain"], bounds["high"].astype(np.float64), where
+
+        def places(first: int, stop: int) -> np.ndarray:
+            some = bounds[first:stop]
+            way, fields = some["way"], (some[name] for name in ("length", "series", "start"))
+            return np.stack((*fields, way >> 2, way & 3), axis=1).astype(np.int64)
+
+        gain = np.ascontiguousarray(bounds["gain"])
+        return Bounds(gain, bounds["high"].astype(np.float64), places)
 
     def _make_room(self, count: int) -> None:
         """Make room for so many more on the list."""
@@ -281,13 +375,17 @@ class Lines:
 
     def _reset(self) -> None:
         """Write the best gain and gap so far to the device, and empty the list."""
+        self.reached.set(self._reached_now())
+        self.possible = 0
+
+    def _reached_now(self) -> np.ndarray:
+        """The best gain and gap so far, and an empty list, as the device has them."""
         gain, gap = self.best
         with np.errstate(over="ignore"):  # windows as they are have gaps of any size
             low = np.float32(gap)
         if float(low) > gap:  # not as float32
             low = np.nextafter(low, np.float32(-np.inf))
-        self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
-        self.possible = 0
+        return np.array([(gain, gain, low, 0)], REACHED).view(np.int64)
 
     def _distinct(self, bounds: cp.ndarray) -> cp.ndarray:
         """Bounds of candidates that are not the same points as one that comes before.
@@ -316,7 +414,7 @@ class Lines:
         high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
         return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]
 
-    def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
+    def _measure(self, bounds: Bounds) -> None:
         """Measure candidates in the order of their bounds, until no other can be the best.
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
@@ -329,9 +427,9 @@ class Lines:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
         first, size = 0, min(FIRST_BATCH, most)
-        while first < (stop := _count_that_reach(gain, gap, self.best)):
-            some = where[first : min(first + size, stop)]
-            first, size = first + len(some), min(4 * size, most)
+        while first < (stop := bounds.count_that_reach(self.best)):
+            some = bounds.places(first, min(first + size, stop))
+            first, size = first + len(some), min(GROWTH * size, most)
             gains, gaps, distances = self._cuts(some)
             if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)
@@ -356,12 +454,14 @@ class Lines:
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _distances(self, where: np.ndarray) -> Near:
-        """Certified distances of some candidates, not joined yet."""
+    def _norms(self, where: np.ndarray) -> cp.ndarray:
+        """Norms of the differences of some candidates and their best matches among the members."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.host_members[series] * n_channels + channels) * width + starts
         distances = cp.empty((len(where), self.rules.n_members))
+        points = lengths @ np.maximum(0, width + 1 - lengths)
+        few = int(points) * self.rules.n_members <= NOT_SIFTED
         for raw in (True, False):
             # windows of fewer points are compared as they are
             rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
@@ -369,9 +469,15 @@ class Lines:
                 best_matches(
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
                     *(self.sizes, self.members, not raw, distances, None),
+                    sift=not few,
                 )
-        found: Near = bring(distances) if self.on_host else distances
-        found /= as_in(module_of(found), np.sqrt(lengths))[:, None]
+        return distances
+
+    def _distances(self, where: np.ndarray) -> Near:
+        """Certified distances of some candidates, not joined yet."""
+        norms = self._norms(where)
+        found: Near = bring(norms) if self.on_host else norms
+        found /= as_in(module_of(found), np.sqrt(where[:, 0]))[:, None]
         return found
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:

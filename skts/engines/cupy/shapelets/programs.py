@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.constants import LABEL_BITS, WIDE_THREADS
+from ...core.constants import CUT_TOGETHER, LABEL_BITS, WIDE_THREADS
 
 __all__ = [
     "KEYS",
@@ -142,8 +142,9 @@ def scan_kernel(
 
 def sorted_bytes(n_members: int, n_classes: int) -> int:
     """Shared memory of a block that sorts the certified distances of a candidate."""
-    # distances, sums and labels; counters of classes
-    return 20 * padded_members(n_members) + 4 * n_classes
+    # distances, sums and labels; counters of classes, of each lane of a warp or of all
+    counters = 32 * n_classes if n_classes <= CUT_TOGETHER else n_classes
+    return 20 * padded_members(n_members) + 4 * counters
 
 
 def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:

@@ -288,24 +288,32 @@ __device__ __forceinline__ void begin_answers(
     }
 }
 
-// Put the windows of this thread that are `listed` on the list, unless one that comes before is as good for certain.
+// Put the windows of this thread that are `listed` on the list, unless one that comes before is as good for certain: whole
+// warps. Places on the list are taken by a warp at a time: all blocks count them at one address.
 __device__ __forceinline__ void list_windows(
     unsigned listed, const SiftShared& shared, const Queries& asked, const float* __restrict__ leans, int first, int count,
     int column, int piece, int n_columns, const Lists& lists
 ) {
-    while (listed) {
-        const int bit = __ffs(listed) - 1, k = bit / R, q = first + k;
-        listed &= listed - 1;
-        if (k >= count || __ldg(asked.kinds + q) == 2 || !(__ldg(leans + q) < 1)) continue;
+    for (unsigned rest = listed; rest; rest &= rest - 1) {
+        const int bit = __ffs(rest) - 1, q = first + bit / R, i = threadIdx.x * R + bit % R;
+        const int kind = bit / R < count && __ldg(leans + q) < 1 ? __ldg(asked.kinds + q) : 2;
         // all normal windows are at one distance from a constant query: the first will do
-        const int r = bit % R, i = threadIdx.x * R + r;
-        if (__ldg(asked.kinds + q) == 1 && shared.weights[i] > 0 && i > 0 && piece + r > 0 && shared.weights[i - 1] > 0) continue;
-        // not counted on when it is full: there may be more than an int holds
-        const int place = *(volatile int*)lists.counts < lists.capacity ? atomicAdd(lists.counts, 1) : lists.capacity;
+        const bool later = kind == 1 && shared.weights[i] > 0 && i > 0 && piece + bit % R > 0 && shared.weights[i - 1] > 0;
+        if (kind == 2 || later) listed &= ~(1u << bit);
+    }
+    const int lane = threadIdx.x & 31, mine = __popc(listed);
+    const int end = scan_sum(mine, lane), all = __shfl_sync(ALL, end, 31);
+    if (all == 0) return;
+    int place = 0;
+    // not counted on when it is full: there may be more than an int holds
+    if (lane == 0) place = *(volatile int*)lists.counts < lists.capacity ? atomicAdd(lists.counts, all) : lists.capacity;
+    place = __shfl_sync(ALL, place, 0) + end - mine;
+    for (; listed; listed &= listed - 1, ++place) {
+        const int bit = __ffs(listed) - 1;
         if (place < lists.capacity)
-            lists.entries[place] = {q, column, piece * R + r, 0};
+            lists.entries[place] = {first + bit / R, column, piece * R + bit % R, 0};
         else
-            leave(q, column, n_columns, lists);
+            leave(first + bit / R, column, n_columns, lists);
     }
 }
 
@@ -326,9 +334,8 @@ __device__ __forceinline__ void sift_queries(
     int keys[R][Q];
     make_keys(shared, dots, half, nth, there, tops, keys);
     __syncthreads();
-    if (!there) return;
-    const unsigned listed = windows_that_reach(shared, keys, nth, tops);
+    const unsigned listed = there ? windows_that_reach(shared, keys, nth, tops) : 0;
     const int first = block.unit.x + set, count = min(Q, block.unit.y - set);
-    if (piece == 0) begin_answers(asked, leans, first, count, column, surveyed.n_columns, lists, answers);
+    if (there && piece == 0) begin_answers(asked, leans, first, count, column, surveyed.n_columns, lists, answers);
     list_windows(listed, shared, asked, leans, first, count, column, piece, surveyed.n_columns, lists);
 }

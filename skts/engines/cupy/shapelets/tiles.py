@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from ...core.constants import SHORT_WINDOW
+from ...core.engine import go_through
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
@@ -23,6 +24,7 @@ from .programs import MOST_MEMBERS, MOST_SHARED, most_classes, scan_kernel
 if TYPE_CHECKING:
     import cupy
 
+    from .order_lines import Lengths
     from .walk import DeviceChannel, PackedScores
 
 __all__ = ["ShapeletTiles"]
@@ -61,6 +63,28 @@ class ShapeletRoom(NamedTuple):
     held: int
     measured: int
     nbytes: int
+
+
+class Shelf:
+    """Scores that stay on a device for nodes and literals to come.
+
+    Attributes
+    ----------
+    at : dict
+        Where those of each length are.
+    """
+
+    def __init__(self) -> None:
+        self.at: dict[int, tuple[PackedScores, int]] = {}
+        self._known: tuple[tuple[int, ...], Lengths] | None = None
+
+    def of(self, lengths: tuple[int, ...]) -> Lengths:
+        """Describe some of the lengths; every node asks for the same ones."""
+        from .order_lines import Lengths
+
+        if self._known is None or self._known[0] != lengths:
+            self._known = lengths, Lengths.of([self.at[length] for length in lengths])
+        return self._known[1]
 
 
 class ShapeletTiles(GroupTiles):
@@ -142,7 +166,12 @@ class ShapeletTiles(GroupTiles):
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
-        from ..transfers import send
+        return go_through(self.shapelet_search_steps(reduction, tile, cancel))
+
+    def shapelet_search_steps(
+        self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
+    ) -> Generator[None, None, Survivors]:
+        """Find them in steps: judge all candidates, measure a few that could be the best."""
         from .order_lines import Lines
 
         series, members, size = reduction.series, reduction.members, reduction.block
@@ -162,10 +191,9 @@ class ShapeletTiles(GroupTiles):
             ),
             reduction.before_normalized,
             on_host=self._is_small(reduction, lengths, end - begin),
+            points=series.lengths[members],
         )
-        points, places = send(
-            series.lengths[members].astype(np.int32), np.arange(len(members), dtype=np.int32)
-        )
+        points, places = lines.points, lines.places
         raw = [length for length in lengths if length < LEAST_NORMALIZED or lines.on_host]
         normalized = tuple(length for length in lengths if length not in raw)
         for first in range(begin, end, room.block):
@@ -174,7 +202,7 @@ class ShapeletTiles(GroupTiles):
             for channel in range(series.n_channels):
                 for length in raw:
                     if cancel[0]:
-                        return lines.survivors()
+                        return (yield from lines.survivors())
                     of_members = _all_candidates(reduction, length, channel, first, stop)
                     for where in [np.concatenate([*of_members])] if lines.on_host else of_members:
                         lines.every(where)
@@ -183,9 +211,9 @@ class ShapeletTiles(GroupTiles):
                     *(lines.members, places),
                 ):
                     if cancel[0]:
-                        return lines.survivors()
+                        return (yield from lines.survivors())
                     lines.scan(heads, channel, rows, *of_block, columns, cancel)
-        return lines.survivors()
+        return (yield from lines.survivors())
 
     def _is_small(
         self, reduction: ShapeletSearch, lengths: tuple[int, ...], n_candidates: int
@@ -198,11 +226,15 @@ class ShapeletTiles(GroupTiles):
         from .order_lines import most_shared
 
         n, series = len(reduction.members), reduction.series
+        kernel = scan_kernel(n, len(_criterion(reduction).groups[1]), most_shared())
+        if kernel is None:
+            return True
+        if pays(kernel.file, kernel.name, 0.0, TO_COMPILE):
+            return False
         windows = series.n_timepoints + 1 - np.array(lengths)
         distances = n_candidates * series.n_channels * len(reduction.ways) * n * windows
         seconds = distances @ (JUDGED + DOUBLES * windows * np.array(lengths) / MODEST_RATE)
-        kernel = scan_kernel(n, len(_criterion(reduction).groups[1]), most_shared())
-        return kernel is None or not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
+        return not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
 
     def _heads(
         self,
@@ -214,16 +246,18 @@ class ShapeletTiles(GroupTiles):
         together: int,
         members: cupy.ndarray,
         places: cupy.ndarray,
-    ) -> Iterator[tuple[list[tuple[PackedScores, int]], cupy.ndarray, cupy.ndarray]]:
+    ) -> Iterator[tuple[Lengths, cupy.ndarray, cupy.ndarray]]:
         """Scores of the candidates of some members, of all lengths; `places` counts the members.
 
-        Yields places in heads, and where among their rows and columns these members, and all
-        members, are. Scores that do not stay come as they are computed, others at the end.
+        Yields lengths, and where among their rows and columns these members, and all members, are.
+        Scores that do not stay come as they are computed, others at the end.
         """
+        from .order_lines import Lengths
         from .walk import Walk
 
         series, n = reduction.series, len(members)
-        lengths_kept, shelf = self._shelf(reduction, channel)
+        lengths_kept, kept = self._shelf(reduction, channel)
+        shelf = kept.at
         at_root = n == len(series) and stop - first == n
         missing = tuple(length for length in lengths if length not in shelf)
         if missing:
@@ -237,22 +271,20 @@ class ShapeletTiles(GroupTiles):
             if at_root and batch[0] in lengths_kept:
                 shelf.update(zip(batch, at, strict=True))
             else:
-                yield at, places[: stop - first], places
-        found = [shelf[length] for length in lengths if length in shelf]
+                yield Lengths.of(at), places[: stop - first], places
+        found = tuple(length for length in lengths if length in shelf)
         if found:
-            yield found, members[first:stop], members
+            yield kept.of(found), members[first:stop], members
 
-    def _shelf(
-        self, reduction: ShapeletSearch, channel: int
-    ) -> tuple[frozenset[int], dict[int, tuple[PackedScores, int]]]:
+    def _shelf(self, reduction: ShapeletSearch, channel: int) -> tuple[frozenset[int], Shelf]:
         """Lengths whose scores stay on the current device, and where those that are there are."""
         import cupy as cp
 
         lengths, size = _kept(reduction, self._budget_of_a_device())
         key = "shapelets", cp.cuda.Device().id, channel, reduction.lengths
 
-        def build() -> tuple[dict[int, tuple[PackedScores, int]], int]:
-            return {}, size // reduction.series.n_channels
+        def build() -> tuple[Shelf, int]:
+            return Shelf(), size // reduction.series.n_channels
 
         return lengths, self.prepared.get(reduction.series.values, key, build)
 

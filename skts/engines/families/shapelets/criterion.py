@@ -328,8 +328,9 @@ class Criterion(SplitCriterion):
         """Numbers of each class on the left of each cut, of lines in an order."""
         m, n = order.shape
         left = np.zeros((m, n, len(self.class_weight)), np.int64)
-        steps = 1 if self.equal else self._steps[order][..., np.newaxis]
-        np.put_along_axis(left, self.labels[order][..., np.newaxis], steps, axis=2)
+        left[np.arange(m)[:, np.newaxis], np.arange(n), self.labels[order]] = (
+            1 if self.equal else self._steps[order]
+        )
         return np.cumsum(left, axis=1)[:, :-1]
 
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -112,8 +112,9 @@ class SplitCriterion(ABC):
         if n < 2:
             return Cuts(np.full(m, -1), np.full(m, -np.inf), np.full(m, np.nan))
         order = np.argsort(distances, axis=1, kind="stable")
-        ordered = np.take_along_axis(distances, order, axis=1)
-        size = np.arange(1, n)
+        # what `take_along_axis` does, in half of its time
+        rows, size = np.arange(m), np.arange(1, n)
+        ordered = distances[rows[:, np.newaxis], order]
         floor = np.broadcast_to(np.asarray(normalized, np.float64), m)[:, np.newaxis]
         behind = ordered[:, 1:]
         with np.errstate(invalid="ignore"):  # behind an infinite distance there is no cut
@@ -131,7 +132,7 @@ class SplitCriterion(ABC):
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
         gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
-        at, rows = np.argmax(gaps, axis=1), np.arange(m)
+        at = np.argmax(gaps, axis=1)
         a, b = ordered[rows, at], ordered[rows, at + 1]
         with np.errstate(invalid="ignore"):  # of two infinite distances, where there is no cut
             # below b: distances on both sides of a cut are further apart than neighbouring numbers

@@ -64,6 +64,8 @@ class Survivors(NamedTuple):
     @classmethod
     def of_parts(cls, parts: Sequence[Survivors]) -> Survivors:
         """All candidates of some parts; their distances where each has been measured."""
+        if len(parts) == 1:
+            return parts[0]
         none = cls(np.empty(0, np.int64), np.empty(0), np.empty((0, 5), np.int64))
         *found, distances = zip(none, *parts, strict=True)
         gain, gap, where = map(np.concatenate, found)
@@ -206,7 +208,8 @@ class ShapeletSearch(Reduction):
     ) -> ShapeletSplit | None:
         """Measure candidates, the most promising first, until no other can be the best."""
         found = Survivors.of_parts(total)
-        found = found.take(np.lexsort((*found.where.T[::-1], -found.gap, -found.gain)))
+        if len(found.gain) > 1:
+            found = found.take(np.lexsort((*found.where.T[::-1], -found.gap, -found.gain)))
         return self.measure(found.gain, found.gap, found.where, run, found.distances)
 
     def measure(
