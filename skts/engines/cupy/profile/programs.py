@@ -49,8 +49,8 @@ RUNS_PER_WINDOW = 24
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Kernels of ``candidates.cu``.
 CANDIDATE_KERNELS = (
-    *("choose", "spread", "least_scores"),
-    *("refine", "keep", "certify", "first_of_equals", "answer"),
+    *("choose", "least_scores", "keep", "place_pairs"),
+    *("certify_chosen", "certify", "first_of_equals", "answer"),
 )
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
@@ -151,9 +151,10 @@ def kernels() -> dict[str, list[str]]:
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
+        "profile/pairs.cu": ["heads", "pairs_of_runs"],
         "profile/lengths.cu": [
-            *("energies", "limits<double>", "limits<float>", "odd", "pairs_of_runs"),
-            *("score_lengths", "place_pairs", "certify_chosen", "places_of"),
+            *("energies", "limits<double>", "limits<float>", "odd"),
+            *("score_lengths", "places_of"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],

@@ -1,0 +1,356 @@
+// Pairs of the runs that a walk of a join has listed, and their scores in double precision.
+//
+// Runs that follow each other on a list mostly lie side by side: rows of a chunk that look at the same lanes of a strip,
+// or neighbouring columns that look at the same chunk. They are scored together, as a block of ROWS windows by COLUMNS:
+//
+//              first column
+//    first row  S S S S S S    S: sums of the products of all points.
+//               S . . . . .    .: the covariance one row higher and one column to the left, and two products more, as in
+//               S . . . . .       the walk.
+//
+// One warp, one block of pairs.
+#include "profile/blocks.cuh"
+#include "profile/runs.cuh"
+
+// A warp computes SUMS sums at once, lane by lane of STRIP points that follow each other, SPAN points at a time.
+constexpr int SUMS = 16, STRIP = 8, SPAN = 32 * STRIP, RUN_WARPS = 4;
+static_assert(COLUMNS == SUMS && ROWS == 2 * SUMS, "a block has sums of a row, and twice of a column");
+
+// A line, as the search has it.
+struct Searched {
+    const double* points;
+    const double* mean;
+    const double* norm;
+    const double* slip;
+    const unsigned char* regular;
+    const Group* groups;
+    long long n_points;
+};
+
+// A block of pairs.
+struct Block {
+    int row, col, n_rows, n_cols;
+};
+
+// The work: lines[0] has the rows. Windows of line `side` look for neighbours among those of the other up to `n_others`,
+// `lanes` of them for each bit of a run.
+struct Work {
+    const Searched* lines;
+    int side, lanes, origin, n_others, length;
+    long long least_apart;
+    bool normalize;
+    double level;
+};
+
+// heads: places on a list of the runs that begin a block, in any order; *n_heads grows by how many. Blocks have `size`
+// windows that look for neighbours, from `origin` on. One thread, one run.
+extern "C" __global__ void heads(
+    const Run* __restrict__ list, int count, int origin, int size, int* __restrict__ places, int* __restrict__ n_heads
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    bool is_head = i < count;
+    if (is_head && i > 0) {
+        const Run before = list[i - 1], run = list[i];
+        is_head = run.first != before.first || run.window <= before.window ||
+                  (run.window - origin) / size != (before.window - origin) / size;
+    }
+    const unsigned votes = __ballot_sync(ALL, is_head);
+    if (votes == 0) return;
+    int first = 0;
+    if (lane == 0) first = atomicAdd(n_heads, __popc(votes));
+    first = __shfl_sync(ALL, first, 0);
+    if (is_head) places[first + lanes_before(votes, lane)] = i;
+}
+
+// Where a point lies, so that lanes do not share banks.
+__device__ __forceinline__ int spread_out(int t) { return t + t / STRIP; }
+
+// The shared memory of a warp.
+struct WarpMemory {
+    static constexpr int PITCH = COLUMNS + 1;
+    union {
+        struct {
+            double rows[(SPAN + ROWS) / STRIP * (STRIP + 1)], cols[(SPAN + COLUMNS) / STRIP * (STRIP + 1)];
+        } points;
+        double covariances[ROWS * PITCH];
+    };
+    // factors of the step that leads to a row, and to a column
+    double p[ROWS], r[ROWS], q[COLUMNS], s[COLUMNS];
+    // of those that may be near: 1 / norm, or the norm where windows are compared as they are, and what their errors need
+    double size[ROWS], blur[ROWS], slip[ROWS];
+    unsigned which[ROWS];
+
+    __device__ __forceinline__ double covariance(int side, int own, int other) const {
+        return covariances[side ? other * PITCH + own : own * PITCH + other];
+    }
+
+    // Bring SPAN points from `start` on, and those that the last windows have more, less the means of the first ones.
+    __device__ __forceinline__ void load(
+        const Searched& row_line, const Searched& col_line, const Block& block, double row_mean, double col_mean, int start
+    ) {
+        const int lane = threadIdx.x & 31;
+#pragma unroll
+        for (int t = lane; t < SPAN + ROWS; t += 32) {
+            const int place = block.row + start + t;
+            points.rows[spread_out(t)] = place < row_line.n_points ? row_line.points[place] - row_mean : 0.0;
+        }
+#pragma unroll
+        for (int t = lane; t < SPAN + COLUMNS; t += 32) {
+            const int place = block.col + start + t;
+            points.cols[spread_out(t)] = place < col_line.n_points ? col_line.points[place] - col_mean : 0.0;
+        }
+    }
+};
+
+// Add to the sums of SUMS windows, from `offset` on, the products of the points of this lane of another window, `left` of
+// which belong to it. The points of the others move through registers.
+__device__ __forceinline__ void add_products(
+    double (&sums)[SUMS], const double* own, const double* others, int offset, int left
+) {
+    const int first = (threadIdx.x & 31) * STRIP;
+    double ring[SUMS];
+#pragma unroll
+    for (int c = 0; c < SUMS - 1; ++c) ring[c] = others[spread_out(first + offset + c)];
+#pragma unroll
+    for (int u = 0; u < STRIP; ++u) {
+        ring[(u + SUMS - 1) % SUMS] = others[spread_out(first + offset + u + SUMS - 1)];
+        const double x = first + u < left ? own[spread_out(first + u)] : 0.0;
+#pragma unroll
+        for (int c = 0; c < SUMS; ++c) sums[c] = fma(x, ring[(u + c) % SUMS], sums[c]);
+    }
+}
+
+// Of 2 HALF sums over the lanes let each lane keep those whose numbers have its bit HALF, and so on.
+template <int HALF>
+__device__ __forceinline__ void share_sums(double (&sums)[SUMS]) {
+    const bool upper = (threadIdx.x & HALF) != 0;
+#pragma unroll
+    for (int c = 0; c < HALF; ++c) {
+        const double low = sums[c], high = sums[c + HALF];
+        sums[c] = (upper ? high : low) + __shfl_xor_sync(ALL, upper ? low : high, HALF);
+    }
+    if constexpr (HALF > 1) share_sums<HALF / 2>(sums);
+}
+
+// Add sums over the lanes: lane l gets number l % SUMS.
+__device__ __forceinline__ double add_sums(double (&sums)[SUMS]) {
+    share_sums<SUMS / 2>(sums);
+    return sums[0] + __shfl_xor_sync(ALL, sums[0], SUMS);
+}
+
+// Factors of the step that leads to a window: see `step_factors` in families/profile/lines.py.
+__device__ __forceinline__ void step_factors(
+    const Searched& line, int window, int length, bool normalize, double& lead, double& trail
+) {
+    lead = trail = 0;
+    if (window == 0 || window + length > line.n_points) return;
+    const double newest = line.points[window + length - 1], old = line.points[window - 1];
+    lead = normalize ? (newest - old) / 2 : newest;
+    trail = normalize ? (newest - line.mean[window]) + (old - line.mean[window - 1]) : -old;
+}
+
+// Compute the covariances of a block into shared memory.
+__device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work, const Block& block) {
+    constexpr int PITCH = WarpMemory::PITCH;
+    const Searched &row_line = work.lines[0], &col_line = work.lines[1];
+    const int lane = threadIdx.x & 31, length = work.length;
+    const bool normalize = work.normalize;
+    const double row_mean = normalize ? row_line.mean[block.row] : 0.0;
+    const double col_mean = normalize ? col_line.mean[block.col] : 0.0;
+    // sums of the first row, and of the first column from this row on
+    const bool has_row = block.n_cols > 1 || block.n_rows == 1;
+    const int below = has_row ? 1 : 0, n_below = block.n_rows - below;
+    double sums[3][SUMS] = {};
+    for (int start = 0; start < length; start += SPAN) {
+        __syncwarp();
+        memory.load(row_line, col_line, block, row_mean, col_mean, start);
+        __syncwarp();
+        const double *const rows = memory.points.rows, *const cols = memory.points.cols;
+        if (has_row) add_products(sums[0], rows, cols, 0, length - start);
+        if (n_below > 0) add_products(sums[1], cols, rows, below, length - start);
+        if (n_below > SUMS) add_products(sums[2], cols, rows, below + SUMS, length - start);
+    }
+    const double across = add_sums(sums[0]), down = add_sums(sums[1]), further = add_sums(sums[2]);
+    double lead, trail;
+    step_factors(row_line, block.row + lane, length, normalize, lead, trail);
+    memory.p[lane] = lead, memory.r[lane] = trail;
+    step_factors(col_line, block.col + lane % COLUMNS, length, normalize, lead, trail);
+    __syncwarp();
+    if (lane < COLUMNS) {
+        memory.q[lane] = normalize ? trail : lead, memory.s[lane] = normalize ? lead : -trail;
+        if (has_row) memory.covariances[lane] = across;
+        memory.covariances[(below + lane) * PITCH] = down;
+        if (below + SUMS + lane < ROWS) memory.covariances[(below + SUMS + lane) * PITCH] = further;
+    }
+    __syncwarp();
+    // one lane, one diagonal, from the first column or the first row on
+    for (int diagonal = lane; diagonal < block.n_rows + block.n_cols - 1; diagonal += 32) {
+        int row = diagonal < block.n_rows ? diagonal : 0, col = diagonal < block.n_rows ? 0 : diagonal - block.n_rows + 1;
+        double value = memory.covariances[row * PITCH + col];
+        for (++row, ++col; row < block.n_rows && col < block.n_cols; ++row, ++col) {
+            value = fma(memory.p[row], memory.q[col], fma(memory.r[row], memory.s[col], value));
+            memory.covariances[row * PITCH + col] = value;
+        }
+    }
+    __syncwarp();
+}
+
+// The union of bits.
+struct Union {
+    __device__ __forceinline__ unsigned operator()(unsigned a, unsigned b) const { return a | b; }
+};
+
+// Return the bits of window `first.window` + lane: those of its run, where runs that follow `head` belong to its block.
+__device__ __forceinline__ unsigned find_runs(
+    WarpMemory& memory, const Work& work, const Run* list, int count, int head, const Run& first
+) {
+    const int lane = threadIdx.x & 31, size = work.side ? COLUMNS : ROWS;
+    Run run{};
+    if (head + lane < count) run = list[head + lane];
+    const int before = __shfl_up_sync(ALL, run.window, 1);
+    const bool follows = head + lane < count && run.first == first.first && (lane == 0 || run.window > before) &&
+                         (run.window - work.origin) / size == (first.window - work.origin) / size;
+    const unsigned gaps = ~__ballot_sync(ALL, follows);
+    memory.which[lane] = 0;
+    __syncwarp();
+    if (gaps == 0 || lane < __ffs(gaps) - 1) memory.which[run.window - first.window] = run.which;
+    __syncwarp();
+    return memory.which[lane];
+}
+
+// Bring what the scores of the others of a block need to shared memory; return the bits of those that take part.
+__device__ __forceinline__ unsigned describe_others(WarpMemory& memory, const Work& work, const Block& block) {
+    const Searched& line = work.lines[1 - work.side];
+    const int lane = threadIdx.x & 31, window = (work.side ? block.row : block.col) + lane;
+    const bool takes_part = lane < (work.side ? block.n_rows : block.n_cols) && window < work.n_others &&
+                            line.regular[window];
+    if (takes_part) {
+        const double norm = line.norm[window];
+        memory.size[lane] = work.normalize ? 1 / norm : norm;
+        memory.blur[lane] = (norm + fabs(line.mean[window])) / norm;
+        memory.slip[lane] = line.slip[window] / norm;
+    }
+    __syncwarp();
+    return __ballot_sync(ALL, takes_part);
+}
+
+// The window of a lane, and of the others of a block SUMS from number `from` on: which ones it looks at.
+struct Looking {
+    int window, own, from;
+    unsigned others;
+    double upper[SUMS], best;  // upper bounds of scores, -1 of those that are no pairs, and the best lower one, 0 at least
+};
+
+// see "refined scores" in docs/developer/numerics.rst
+__device__ __forceinline__ void score_others(
+    Looking& mine, const WarpMemory& memory, const Work& work, const Block& block, double off
+) {
+    const Searched& line = work.lines[work.side];
+    const int length = work.length;
+    const double root = sqrt((double)length), share = FLOAT64_UNIT * length * (16 + 4 * root);
+    double norm = 1, blur = 0, slip = 0;
+    if (mine.others != 0) {
+        norm = line.norm[mine.window];
+        blur = (norm + fabs(line.mean[mine.window])) / norm;
+        slip = line.slip[mine.window] / norm;
+    }
+    mine.best = 0;
+#pragma unroll
+    for (int c = 0; c < SUMS; ++c) {
+        const int other = mine.from + c;
+        const long long away = (long long)(work.side ? block.row : block.col) + other - mine.window;
+        mine.upper[c] = -1;
+        if (!(mine.others >> c & 1) || (work.side ? -away : away) <= work.least_apart) continue;
+        const double covariance = memory.covariance(work.side, mine.own, other), theirs = memory.size[other];
+        double score, error;
+        if (work.normalize) {
+            const double turn = 4 * FLOAT64_UNIT * (root * fmax(blur, memory.blur[other]) + 1);
+            const double shift = length * fmax(slip, memory.slip[other]);
+            score = covariance * theirs;
+            error = off * theirs + norm * (CERTIFIED_ROUNDING * length + 4 * shift * shift / length + turn);
+        } else {
+            score = covariance + (work.level / 2 - theirs * theirs / 2);
+            error = off + share * (norm * norm + theirs * theirs + work.level);
+        }
+        mine.upper[c] = score + error;
+        mine.best = fmax(mine.best, score - error);
+    }
+}
+
+// pairs_of_runs: pairs of runs whose scores reach what their windows need, in any order, and no more than `capacity`;
+// *n_pairs grows by how many there are. Where `raising`, `reached` of a window rises to the best lower bound of its
+// scores. uppers: upper bounds of scores; covariances: those of the pairs. Either may be null.
+//
+// lines[0] has the rows. One warp, one block of pairs after the other, from the `heads` of the list.
+extern "C" __global__ void __launch_bounds__(32 * RUN_WARPS) pairs_of_runs(
+    const Run* __restrict__ list, int count, const int* __restrict__ heads, const int* __restrict__ n_heads, int origin,
+    int lanes, int side, const Searched* __restrict__ lines, int n_others, int length, long long least_apart,
+    int normalize, double level, int raising, double* reached, long long capacity, int* __restrict__ windows,
+    int* __restrict__ places, double* __restrict__ uppers, double* __restrict__ covariances,
+    unsigned long long* __restrict__ n_pairs
+) {
+    __shared__ WarpMemory memories[RUN_WARPS];
+    WarpMemory& memory = memories[threadIdx.x / 32];
+    const Work work{lines, side, lanes, origin, n_others, length, least_apart, normalize != 0, level};
+    const int lane = threadIdx.x & 31;
+    Looking mine;
+    // two lanes have a column, each of them half of the rows
+    mine.own = side ? lane % COLUMNS : lane, mine.from = side ? lane / COLUMNS * SUMS : 0;
+    for (int at = blockIdx.x * RUN_WARPS + threadIdx.x / 32; at < *n_heads; at += gridDim.x * RUN_WARPS) {
+        const Run first = list[heads[at]];
+        const unsigned which = find_runs(memory, work, list, count, heads[at], first);
+        const unsigned every = fold_lanes(which, Union());
+        // rows look at the lanes of a strip one after the other, columns at all rows of a chunk at once
+        for (unsigned bits = side ? 1u : every; bits != 0; bits &= bits - 1) {
+            const int bit = __ffs(bits) - 1;
+            for (unsigned rest = __ballot_sync(ALL, side ? which != 0 : which >> bit & 1), some; rest != 0; rest &= ~some) {
+                const int shift = __ffs(rest) - 1;
+                int extent = 32 - __clz(rest) - shift;
+                some = rest;
+                // rows that are few and far from each other take less time alone
+                if (!side && __popc(rest) <= 1 + (extent - 1 + SUMS - 1) / SUMS) extent = 1, some = rest & (0u - rest);
+                const Block block = side ? Block{first.first, first.window + shift, 32 - __clz(every), extent}
+                                         : Block{first.window + shift, first.first + bit * lanes, extent, lanes};
+                fill_block(memory, work, block);
+                mine.others = describe_others(memory, work, block);
+                if (side) mine.others &= memory.which[min(shift + mine.own, ROWS - 1)];
+                mine.others >>= mine.from;
+                mine.window = (side ? block.col : block.row) + mine.own;
+                const bool looks = shift + mine.own < 32 && (some >> (shift + mine.own) & 1);
+                if (!looks) mine.others = 0;
+                const int last = min(block.col + block.n_cols, (int)lines[1].n_points - length + 1) - 1;
+                const double off = block_error(
+                    Extent::of_few(lines[0].groups, block.row, block.row + block.n_rows - 1),
+                    Extent::of_few(lines[1].groups, block.col, last), length, work.normalize
+                );
+                score_others(mine, memory, work, block, off);
+                if (side) mine.best = fmax(mine.best, __shfl_xor_sync(ALL, mine.best, COLUMNS));
+                double needed = Arithmetic<double>::infinity();
+                if (looks) {
+                    needed = *(volatile double*)(reached + mine.window);
+                    if (raising && mine.best > needed) {
+                        raise(reached + mine.window, mine.best);
+                        needed = mine.best;
+                    }
+                }
+                unsigned hits = 0;
+#pragma unroll
+                for (int c = 0; c < SUMS; ++c) hits |= (unsigned)(mine.upper[c] >= needed) << c;
+                const int upto = scan_sum(__popc(hits), lane);
+                unsigned long long to = 0;
+                if (lane == 31 && upto > 0) to = atomicAdd(n_pairs, (unsigned long long)upto);
+                to = __shfl_sync(ALL, to, 31) + upto - __popc(hits);
+#pragma unroll
+                for (int c = 0; c < SUMS; ++c) {
+                    if (!(hits >> c & 1) || to >= (unsigned long long)capacity) continue;
+                    windows[to] = mine.window;
+                    places[to] = (side ? block.row : block.col) + mine.from + c;
+                    if (uppers) uppers[to] = mine.upper[c];
+                    if (covariances) covariances[to] = memory.covariance(side, mine.own, mine.from + c);
+                    ++to;
+                }
+            }
+        }
+        __syncwarp();
+    }
+}
