@@ -7,8 +7,8 @@ constexpr int ROWS = 32, COLUMNS = 16;
 
 // How far the covariance of a pair of a block may be off, from bounds of the windows before it, and of its own.
 // see "refined scores" in docs/developer/numerics.rst
-__device__ __forceinline__ double block_error(const Extent& rows, const Extent& cols, int length, bool normalize) {
-    const CovarianceError error =
-        normalize ? covariance_error<double, true>(rows, cols, length) : covariance_error<double, false>(rows, cols, length);
+template <bool NORMALIZE>
+__device__ __forceinline__ double block_error(const Extent& rows, const Extent& cols, int length) {
+    const CovarianceError error = covariance_error<double, NORMALIZE>(rows, cols, length);
     return error.first + ROWS * error.growth;
 }

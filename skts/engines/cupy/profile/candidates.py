@@ -13,6 +13,7 @@ from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
 from ..transfers import bring, filled, read_number, send
 from .known import MeasuredNeighbors
+from .programs import pairs_kernel
 from .walk import TileJoin
 
 __all__ = [
@@ -236,31 +237,36 @@ def score_runs(
         places=heads,
         n_heads=n_heads,
     )
-    load_kernel("profile/pairs.cu", "pairs_of_runs")(
+    work = {
+        "lines": searched,
+        "side": at,
+        "lanes": _lanes(search, at),
+        "origin": origin,
+        # the last columns of a run may belong to the next tile
+        "n_others": n_others,
+        "length": join.length,
+        "least_apart": join.least_apart,
+        "level": search.level,
+    }
+    found = {
+        "reached": reached,
+        "raising": raising,
+        "capacity": pairs.windows.size,
+        "windows": pairs.windows,
+        "places": pairs.places,
+        "uppers": None if covariances else pairs.values,
+        "covariances": pairs.values if covariances else None,
+        "n_pairs": pairs.count,
+    }
+    load_kernel("profile/pairs.cu", pairs_kernel(join.normalize))(
         min(blocks_for(count, RUN_WARPS), BLOCKS * multiprocessors()),
         32 * RUN_WARPS,
         list=runs,
         count=count,
         heads=heads,
         n_heads=n_heads,
-        origin=origin,
-        lanes=_lanes(search, at),
-        side=at,
-        lines=searched,
-        # the last columns of a run may belong to the next tile
-        n_others=n_others,
-        length=join.length,
-        least_apart=join.least_apart,
-        normalize=join.normalize,
-        level=search.level,
-        raising=raising,
-        reached=reached,
-        capacity=pairs.windows.size,
-        windows=pairs.windows,
-        places=pairs.places,
-        uppers=None if covariances else pairs.values,
-        covariances=pairs.values if covariances else None,
-        n_pairs=pairs.count,
+        work=work,
+        found=found,
     )
 
 

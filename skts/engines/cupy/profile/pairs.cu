@@ -27,6 +27,19 @@ struct Searched {
     long long n_points;
 };
 
+// What is known of scores, and the list of pairs: no more than `capacity` of them. Where `raising`, `reached` of a window
+// rises to the best lower bound of its scores. uppers: upper bounds of scores; or, where that is not null, covariances.
+struct Found {
+    double* reached;
+    int raising;
+    long long capacity;
+    int* windows;
+    int* places;
+    double* uppers;
+    double* covariances;
+    unsigned long long* n_pairs;
+};
+
 // A block of pairs.
 struct Block {
     int row, col, n_rows, n_cols;
@@ -38,7 +51,6 @@ struct Work {
     const Searched* lines;
     int side, lanes, origin, n_others, length;
     long long least_apart;
-    bool normalize;
     double level;
 };
 
@@ -139,24 +151,25 @@ __device__ __forceinline__ double add_sums(double (&sums)[SUMS]) {
 }
 
 // Factors of the step that leads to a window: see `step_factors` in families/profile/lines.py.
+template <bool NORMALIZE>
 __device__ __forceinline__ void step_factors(
-    const Searched& line, int window, int length, bool normalize, double& lead, double& trail
+    const Searched& line, int window, int length, double& lead, double& trail
 ) {
     lead = trail = 0;
     if (window == 0 || window + length > line.n_points) return;
     const double newest = line.points[window + length - 1], old = line.points[window - 1];
-    lead = normalize ? (newest - old) / 2 : newest;
-    trail = normalize ? (newest - line.mean[window]) + (old - line.mean[window - 1]) : -old;
+    lead = NORMALIZE ? (newest - old) / 2 : newest;
+    trail = NORMALIZE ? (newest - line.mean[window]) + (old - line.mean[window - 1]) : -old;
 }
 
 // Compute the covariances of a block into shared memory.
+template <bool NORMALIZE>
 __device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work, const Block& block) {
     constexpr int PITCH = WarpMemory::PITCH;
     const Searched &row_line = work.lines[0], &col_line = work.lines[1];
     const int lane = threadIdx.x & 31, length = work.length;
-    const bool normalize = work.normalize;
-    const double row_mean = normalize ? row_line.mean[block.row] : 0.0;
-    const double col_mean = normalize ? col_line.mean[block.col] : 0.0;
+    const double row_mean = NORMALIZE ? row_line.mean[block.row] : 0.0;
+    const double col_mean = NORMALIZE ? col_line.mean[block.col] : 0.0;
     // sums of the first row, and of the first column from this row on
     const bool has_row = block.n_cols > 1 || block.n_rows == 1;
     const int below = has_row ? 1 : 0, n_below = block.n_rows - below;
@@ -172,12 +185,12 @@ __device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work,
     }
     const double across = add_sums(sums[0]), down = add_sums(sums[1]), further = add_sums(sums[2]);
     double lead, trail;
-    step_factors(row_line, block.row + lane, length, normalize, lead, trail);
+    step_factors<NORMALIZE>(row_line, block.row + lane, length, lead, trail);
     memory.p[lane] = lead, memory.r[lane] = trail;
-    step_factors(col_line, block.col + lane % COLUMNS, length, normalize, lead, trail);
+    step_factors<NORMALIZE>(col_line, block.col + lane % COLUMNS, length, lead, trail);
     __syncwarp();
     if (lane < COLUMNS) {
-        memory.q[lane] = normalize ? trail : lead, memory.s[lane] = normalize ? lead : -trail;
+        memory.q[lane] = NORMALIZE ? trail : lead, memory.s[lane] = NORMALIZE ? lead : -trail;
         if (has_row) memory.covariances[lane] = across;
         memory.covariances[(below + lane) * PITCH] = down;
         if (below + SUMS + lane < ROWS) memory.covariances[(below + SUMS + lane) * PITCH] = further;
@@ -204,12 +217,13 @@ struct Union {
 __device__ __forceinline__ unsigned find_runs(
     WarpMemory& memory, const Work& work, const Run* list, int count, int head, const Run& first
 ) {
-    const int lane = threadIdx.x & 31, size = work.side ? COLUMNS : ROWS;
+    const int lane = threadIdx.x & 31, bits = work.side ? 4 : 5;
+    static_assert(COLUMNS == 1 << 4 && ROWS == 1 << 5, "as many bits");
     Run run{};
     if (head + lane < count) run = list[head + lane];
     const int before = __shfl_up_sync(ALL, run.window, 1);
     const bool follows = head + lane < count && run.first == first.first && (lane == 0 || run.window > before) &&
-                         (run.window - work.origin) / size == (first.window - work.origin) / size;
+                         (run.window - work.origin) >> bits == (first.window - work.origin) >> bits;
     const unsigned gaps = ~__ballot_sync(ALL, follows);
     memory.which[lane] = 0;
     __syncwarp();
@@ -219,6 +233,7 @@ __device__ __forceinline__ unsigned find_runs(
 }
 
 // Bring what the scores of the others of a block need to shared memory; return the bits of those that take part.
+template <bool NORMALIZE>
 __device__ __forceinline__ unsigned describe_others(WarpMemory& memory, const Work& work, const Block& block) {
     const Searched& line = work.lines[1 - work.side];
     const int lane = threadIdx.x & 31, window = (work.side ? block.row : block.col) + lane;
@@ -226,7 +241,7 @@ __device__ __forceinline__ unsigned describe_others(WarpMemory& memory, const Wo
                             line.regular[window];
     if (takes_part) {
         const double norm = line.norm[window];
-        memory.size[lane] = work.normalize ? 1 / norm : norm;
+        memory.size[lane] = NORMALIZE ? 1 / norm : norm;
         memory.blur[lane] = (norm + fabs(line.mean[window])) / norm;
         memory.slip[lane] = line.slip[window] / norm;
     }
@@ -234,68 +249,130 @@ __device__ __forceinline__ unsigned describe_others(WarpMemory& memory, const Wo
     return __ballot_sync(ALL, takes_part);
 }
 
-// The window of a lane, and of the others of a block SUMS from number `from` on: which ones it looks at.
+// The bits of those others of a block, SUMS from number `from` on, that are not too close to window number `own`.
+__device__ __forceinline__ unsigned admissible(const Work& work, const Block& block, int own, int from) {
+    const long long ahead = work.side ? (long long)block.col + own - (block.row + from)
+                                      : (long long)block.col + from - (block.row + own);
+    // columns come after rows: on side 0 by ahead + c, else by ahead - c
+    unsigned bits = 0;
+#pragma unroll
+    for (int c = 0; c < SUMS; ++c) bits |= (unsigned)((work.side ? ahead - c : ahead + c) > work.least_apart) << c;
+    return bits;
+}
+
+// How far the covariances of a block may be off.
+template <bool NORMALIZE>
+__device__ __forceinline__ double error_of(const Work& work, const Block& block) {
+    const Searched &rows = work.lines[0], &cols = work.lines[1];
+    const int last = min(block.col + block.n_cols, (int)cols.n_points - work.length + 1) - 1;
+    return block_error<NORMALIZE>(
+        Extent::of_few(rows.groups, block.row, block.row + block.n_rows - 1),
+        Extent::of_few(cols.groups, block.col, last), work.length
+    );
+}
+
+// The window of a lane, which looks at `others` of a block, bit by bit, of SUMS from number `from` on.
+template <bool NORMALIZE>
 struct Looking {
     int window, own, from;
     unsigned others;
-    double upper[SUMS], best;  // upper bounds of scores, -1 of those that are no pairs, and the best lower one, 0 at least
-};
+    double norm, blur, slip;  // of the window
+    double off;               // how far covariances of the block may be off
+    double some, turn, shift;  // the errors of each score, and what they grow by with blur and with slip
 
-// see "refined scores" in docs/developer/numerics.rst
-__device__ __forceinline__ void score_others(
-    Looking& mine, const WarpMemory& memory, const Work& work, const Block& block, double off
-) {
-    const Searched& line = work.lines[work.side];
-    const int length = work.length;
-    const double root = sqrt((double)length), share = FLOAT64_UNIT * length * (16 + 4 * root);
-    double norm = 1, blur = 0, slip = 0;
-    if (mine.others != 0) {
-        norm = line.norm[mine.window];
-        blur = (norm + fabs(line.mean[mine.window])) / norm;
-        slip = line.slip[mine.window] / norm;
+    __device__ __forceinline__ Looking(const Work& work) {
+        const int lane = threadIdx.x & 31, length = work.length;
+        // two lanes have a column, each of them half of the rows
+        own = work.side ? lane % COLUMNS : lane, from = work.side ? lane / COLUMNS * SUMS : 0;
+        const double root = sqrt((double)length);
+        // see "refined scores" in docs/developer/numerics.rst
+        some = NORMALIZE ? CERTIFIED_ROUNDING * length + 4 * FLOAT64_UNIT : FLOAT64_UNIT * length * (16 + 4 * root);
+        turn = 4 * FLOAT64_UNIT * root, shift = 4.0 * length;
     }
-    mine.best = 0;
-#pragma unroll
-    for (int c = 0; c < SUMS; ++c) {
-        const int other = mine.from + c;
-        const long long away = (long long)(work.side ? block.row : block.col) + other - mine.window;
-        mine.upper[c] = -1;
-        if (!(mine.others >> c & 1) || (work.side ? -away : away) <= work.least_apart) continue;
-        const double covariance = memory.covariance(work.side, mine.own, other), theirs = memory.size[other];
-        double score, error;
-        if (work.normalize) {
-            const double turn = 4 * FLOAT64_UNIT * (root * fmax(blur, memory.blur[other]) + 1);
-            const double shift = length * fmax(slip, memory.slip[other]);
+
+    // The window that it is now, and the bits of the others, 0 where it is none.
+    __device__ __forceinline__ void look(const Work& work, int start, unsigned bits) {
+        const Searched& line = work.lines[work.side];
+        window = start + own, others = bits;
+        norm = 1, blur = slip = 0;
+        if (others == 0) return;
+        norm = line.norm[window];
+        blur = (norm + fabs(line.mean[window])) / norm;
+        slip = line.slip[window] / norm;
+    }
+
+    // The score of the first of the others, and how far it may be off.
+    __device__ __forceinline__ void score(
+        const WarpMemory& memory, const Work& work, int other, double& score, double& error
+    ) const {
+        const double covariance = memory.covariance(work.side, own, other), theirs = memory.size[other];
+        if (NORMALIZE) {
+            const double most = fmax(blur, memory.blur[other]), slips = fmax(slip, memory.slip[other]);
             score = covariance * theirs;
-            error = off * theirs + norm * (CERTIFIED_ROUNDING * length + 4 * shift * shift / length + turn);
+            error = off * theirs + norm * (some + turn * most + shift * slips * slips);
         } else {
             score = covariance + (work.level / 2 - theirs * theirs / 2);
-            error = off + share * (norm * norm + theirs * theirs + work.level);
+            error = off + some * (norm * norm + theirs * theirs + work.level);
         }
-        mine.upper[c] = score + error;
-        mine.best = fmax(mine.best, score - error);
+    }
+};
+
+// Of the others that a lane looks at list those whose scores reach what its window needs, in `reached`, which rises to
+// the best lower bound of them.
+template <bool NORMALIZE>
+__device__ __forceinline__ void list_pairs(
+    const Looking<NORMALIZE>& mine, const WarpMemory& memory, const Work& work, const Found& found, int first_other
+) {
+    const int lane = threadIdx.x & 31;
+    double best = 0, score, error;
+    for (unsigned rest = mine.others; rest != 0; rest &= rest - 1) {
+        mine.score(memory, work, mine.from + __ffs(rest) - 1, score, error);
+        best = fmax(best, score - error);
+    }
+    __syncwarp();
+    if (work.side) best = fmax(best, __shfl_xor_sync(ALL, best, COLUMNS));
+    double needed = Arithmetic<double>::infinity();
+    if (mine.others != 0) {
+        needed = *(volatile double*)(found.reached + mine.window);
+        if (found.raising && best > needed) {
+            raise(found.reached + mine.window, best);
+            needed = best;
+        }
+    }
+    unsigned hits = 0;
+    for (unsigned rest = mine.others; rest != 0; rest &= rest - 1) {
+        mine.score(memory, work, mine.from + __ffs(rest) - 1, score, error);
+        if (score + error >= needed) hits |= rest & (0u - rest);
+    }
+    __syncwarp();
+    const int upto = scan_sum(__popc(hits), lane);
+    unsigned long long to = 0;
+    if (lane == 31 && upto > 0) to = atomicAdd(found.n_pairs, (unsigned long long)upto);
+    to = __shfl_sync(ALL, to, 31) + upto - __popc(hits);
+    for (; hits != 0 && to < (unsigned long long)found.capacity; hits &= hits - 1, ++to) {
+        const int other = mine.from + __ffs(hits) - 1;
+        found.windows[to] = mine.window;
+        found.places[to] = first_other + other;
+        if (found.covariances) {
+            found.covariances[to] = memory.covariance(work.side, mine.own, other);
+        } else {
+            mine.score(memory, work, other, score, error);
+            found.uppers[to] = score + error;
+        }
     }
 }
 
-// pairs_of_runs: pairs of runs whose scores reach what their windows need, in any order, and no more than `capacity`;
-// *n_pairs grows by how many there are. Where `raising`, `reached` of a window rises to the best lower bound of its
-// scores. uppers: upper bounds of scores; covariances: those of the pairs. Either may be null.
-//
-// lines[0] has the rows. One warp, one block of pairs after the other, from the `heads` of the list.
-extern "C" __global__ void __launch_bounds__(32 * RUN_WARPS) pairs_of_runs(
-    const Run* __restrict__ list, int count, const int* __restrict__ heads, const int* __restrict__ n_heads, int origin,
-    int lanes, int side, const Searched* __restrict__ lines, int n_others, int length, long long least_apart,
-    int normalize, double level, int raising, double* reached, long long capacity, int* __restrict__ windows,
-    int* __restrict__ places, double* __restrict__ uppers, double* __restrict__ covariances,
-    unsigned long long* __restrict__ n_pairs
+// pairs_of_runs: pairs of runs whose scores reach what their windows need, in any order; *n_pairs grows by how many there
+// are. One warp, one block of pairs after the other, from the `heads` of the list.
+template <bool NORMALIZE>
+__global__ void __launch_bounds__(32 * RUN_WARPS, 3) pairs_of_runs(
+    const Run* __restrict__ list, int count, const int* __restrict__ heads, const int* __restrict__ n_heads, Work work,
+    Found found
 ) {
     __shared__ WarpMemory memories[RUN_WARPS];
     WarpMemory& memory = memories[threadIdx.x / 32];
-    const Work work{lines, side, lanes, origin, n_others, length, least_apart, normalize != 0, level};
-    const int lane = threadIdx.x & 31;
-    Looking mine;
-    // two lanes have a column, each of them half of the rows
-    mine.own = side ? lane % COLUMNS : lane, mine.from = side ? lane / COLUMNS * SUMS : 0;
+    const int side = work.side;
+    Looking<NORMALIZE> mine(work);
     for (int at = blockIdx.x * RUN_WARPS + threadIdx.x / 32; at < *n_heads; at += gridDim.x * RUN_WARPS) {
         const Run first = list[heads[at]];
         const unsigned which = find_runs(memory, work, list, count, heads[at], first);
@@ -303,52 +380,24 @@ extern "C" __global__ void __launch_bounds__(32 * RUN_WARPS) pairs_of_runs(
         // rows look at the lanes of a strip one after the other, columns at all rows of a chunk at once
         for (unsigned bits = side ? 1u : every; bits != 0; bits &= bits - 1) {
             const int bit = __ffs(bits) - 1;
-            for (unsigned rest = __ballot_sync(ALL, side ? which != 0 : which >> bit & 1), some; rest != 0; rest &= ~some) {
+            unsigned some;
+            for (unsigned rest = __ballot_sync(ALL, side ? which != 0 : which >> bit & 1); rest != 0; rest &= ~some) {
                 const int shift = __ffs(rest) - 1;
                 int extent = 32 - __clz(rest) - shift;
                 some = rest;
                 // rows that are few and far from each other take less time alone
                 if (!side && __popc(rest) <= 1 + (extent - 1 + SUMS - 1) / SUMS) extent = 1, some = rest & (0u - rest);
                 const Block block = side ? Block{first.first, first.window + shift, 32 - __clz(every), extent}
-                                         : Block{first.window + shift, first.first + bit * lanes, extent, lanes};
-                fill_block(memory, work, block);
-                mine.others = describe_others(memory, work, block);
-                if (side) mine.others &= memory.which[min(shift + mine.own, ROWS - 1)];
-                mine.others >>= mine.from;
-                mine.window = (side ? block.col : block.row) + mine.own;
-                const bool looks = shift + mine.own < 32 && (some >> (shift + mine.own) & 1);
-                if (!looks) mine.others = 0;
-                const int last = min(block.col + block.n_cols, (int)lines[1].n_points - length + 1) - 1;
-                const double off = block_error(
-                    Extent::of_few(lines[0].groups, block.row, block.row + block.n_rows - 1),
-                    Extent::of_few(lines[1].groups, block.col, last), length, work.normalize
-                );
-                score_others(mine, memory, work, block, off);
-                if (side) mine.best = fmax(mine.best, __shfl_xor_sync(ALL, mine.best, COLUMNS));
-                double needed = Arithmetic<double>::infinity();
-                if (looks) {
-                    needed = *(volatile double*)(reached + mine.window);
-                    if (raising && mine.best > needed) {
-                        raise(reached + mine.window, mine.best);
-                        needed = mine.best;
-                    }
-                }
-                unsigned hits = 0;
-#pragma unroll
-                for (int c = 0; c < SUMS; ++c) hits |= (unsigned)(mine.upper[c] >= needed) << c;
-                const int upto = scan_sum(__popc(hits), lane);
-                unsigned long long to = 0;
-                if (lane == 31 && upto > 0) to = atomicAdd(n_pairs, (unsigned long long)upto);
-                to = __shfl_sync(ALL, to, 31) + upto - __popc(hits);
-#pragma unroll
-                for (int c = 0; c < SUMS; ++c) {
-                    if (!(hits >> c & 1) || to >= (unsigned long long)capacity) continue;
-                    windows[to] = mine.window;
-                    places[to] = (side ? block.row : block.col) + mine.from + c;
-                    if (uppers) uppers[to] = mine.upper[c];
-                    if (covariances) covariances[to] = memory.covariance(side, mine.own, mine.from + c);
-                    ++to;
-                }
+                                         : Block{first.window + shift, first.first + bit * work.lanes, extent, work.lanes};
+                fill_block<NORMALIZE>(memory, work, block);
+                unsigned others = describe_others<NORMALIZE>(memory, work, block) >> mine.from;
+                const int place = shift + mine.own;
+                const bool looks = place < 32 && (some >> place & 1);
+                if (side) others &= memory.which[min(place, 31)] >> mine.from;
+                others &= admissible(work, block, mine.own, mine.from);
+                mine.off = error_of<NORMALIZE>(work, block);
+                mine.look(work, side ? block.col : block.row, looks ? others : 0);
+                list_pairs(mine, memory, work, found, side ? block.row : block.col);
             }
         }
         __syncwarp();

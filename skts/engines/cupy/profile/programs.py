@@ -18,6 +18,7 @@ __all__ = [
     "choose_height",
     "choose_join",
     "kernels",
+    "pairs_kernel",
     "room",
     "seed_kernel",
     "stated_type",
@@ -137,6 +138,11 @@ def steps_kernel(dtype: type, normalize: bool) -> str:
     return f"steps<{_TYPES[dtype]}, {str(normalize).lower()}>"
 
 
+def pairs_kernel(normalize: bool) -> str:
+    """Name of the kernel that scores the pairs of runs."""
+    return f"pairs_of_runs<{str(normalize).lower()}>"
+
+
 def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
     instances = [
@@ -151,7 +157,7 @@ def kernels() -> dict[str, list[str]]:
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
-        "profile/pairs.cu": ["heads", "pairs_of_runs"],
+        "profile/pairs.cu": ["heads", pairs_kernel(True), pairs_kernel(False)],
         "profile/lengths.cu": [
             *("energies", "limits<double>", "limits<float>", "odd"),
             *("score_lengths", "places_of"),
