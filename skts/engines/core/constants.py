@@ -81,7 +81,7 @@ TAKES_NO_PART = 2**31 - 1
 #: The same: windows of a group, over which bounds of errors are taken; bands, and panels, of a
 #: square of warps; windows and filters of a block that computes seeds.
 JOIN_GROUP, JOIN_SQUARE = 64, 32
-SEED_WINDOWS, SEED_FILTERS = 1024, 2
+SEED_WINDOWS, SEED_FILTERS = 256, 16
 #: MK: sums of squares below this may have lost bits.
 #: see "mk squares" in docs/developer/numerics.rst
 LOST_SQUARES = 2.0**-900
