@@ -156,7 +156,8 @@ extern "C" __global__ void score_lengths(
     int t = lengths[0];
     double products = listed[pair];
     const Extent rows = Extent::of_few(groups, max(0, i - ROWS + 1), i), cols = Extent::of_few(groups, max(0, j - ROWS + 1), j);
-    const double off = block_error<true>(rows, cols, t);
+    // also for the errors of both means
+    const double off = 2 * block_error<true>(rows, cols, t);
     for (int k = 0; k < n_lengths; ++k) {
         const int length = lengths[k];
         const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
