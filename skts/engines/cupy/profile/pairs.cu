@@ -86,10 +86,10 @@ struct WarpMemory {
         } points;
         double covariances[ROWS * PITCH];
     };
-    // factors of the step that leads to a row, and to a column
-    double p[ROWS], r[ROWS], q[COLUMNS], s[COLUMNS];
-    // of those that may be near: 1 / norm, or the norm where windows are compared as they are, and what their errors need
-    double size[ROWS], blur[ROWS], slip[ROWS];
+    // factors of the step that leads to a column
+    double q[COLUMNS], s[COLUMNS];
+    // of those that may be near: what makes a score of a covariance, and what their errors need
+    double weight[ROWS], blur[ROWS], slip[ROWS];
     unsigned which[ROWS];
 
     __device__ __forceinline__ double covariance(int side, int own, int other) const {
@@ -184,26 +184,22 @@ __device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work,
         if (n_below > SUMS) add_products(sums[2], cols, rows, below + SUMS, length - start);
     }
     const double across = add_sums(sums[0]), down = add_sums(sums[1]), further = add_sums(sums[2]);
-    double lead, trail;
-    step_factors<NORMALIZE>(row_line, block.row + lane, length, lead, trail);
-    memory.p[lane] = lead, memory.r[lane] = trail;
+    double p, r, lead, trail;
+    step_factors<NORMALIZE>(row_line, block.row + lane, length, p, r);
     step_factors<NORMALIZE>(col_line, block.col + lane % COLUMNS, length, lead, trail);
     __syncwarp();
-    if (lane < COLUMNS) {
-        memory.q[lane] = NORMALIZE ? trail : lead, memory.s[lane] = NORMALIZE ? lead : -trail;
-        if (has_row) memory.covariances[lane] = across;
-        memory.covariances[(below + lane) * PITCH] = down;
-        if (below + SUMS + lane < ROWS) memory.covariances[(below + SUMS + lane) * PITCH] = further;
-    }
+    if (lane < COLUMNS) memory.q[lane] = NORMALIZE ? trail : lead, memory.s[lane] = NORMALIZE ? lead : -trail;
+    // one lane, one row
+    const int number = lane - below;
+    const double one = __shfl_sync(ALL, down, number & (SUMS - 1)), other = __shfl_sync(ALL, further, number & (SUMS - 1));
+    double value = number < 0 ? across : number < SUMS ? one : other;
+    if (block.n_rows == 1) value = across;
     __syncwarp();
-    // one lane, one diagonal, from the first column or the first row on
-    for (int diagonal = lane; diagonal < block.n_rows + block.n_cols - 1; diagonal += 32) {
-        int row = diagonal < block.n_rows ? diagonal : 0, col = diagonal < block.n_rows ? 0 : diagonal - block.n_rows + 1;
-        double value = memory.covariances[row * PITCH + col];
-        for (++row, ++col; row < block.n_rows && col < block.n_cols; ++row, ++col) {
-            value = fma(memory.p[row], memory.q[col], fma(memory.r[row], memory.s[col], value));
-            memory.covariances[row * PITCH + col] = value;
-        }
+    memory.covariances[lane * PITCH] = value;
+    for (int col = 1; col < block.n_cols; ++col) {
+        const double above = __shfl_up_sync(ALL, value, 1), first = __shfl_sync(ALL, across, col);
+        value = lane == 0 ? first : fma(p, memory.q[col], fma(r, memory.s[col], above));
+        memory.covariances[lane * PITCH + col] = value;
     }
     __syncwarp();
 }
@@ -232,32 +228,50 @@ __device__ __forceinline__ unsigned find_runs(
     return memory.which[lane];
 }
 
-// Bring what the scores of the others of a block need to shared memory; return the bits of those that take part.
+// The largest of what the errors of others need.
+struct Others {
+    unsigned there;  // the bits of those that take part
+    double weight, blur, slip;
+};
+
+// Bring what the scores of the others of a block need to shared memory.
 template <bool NORMALIZE>
-__device__ __forceinline__ unsigned describe_others(WarpMemory& memory, const Work& work, const Block& block) {
+__device__ __forceinline__ Others describe_others(WarpMemory& memory, const Work& work, const Block& block) {
     const Searched& line = work.lines[1 - work.side];
     const int lane = threadIdx.x & 31, window = (work.side ? block.row : block.col) + lane;
     const bool takes_part = lane < (work.side ? block.n_rows : block.n_cols) && window < work.n_others &&
                             line.regular[window];
+    Others others{__ballot_sync(ALL, takes_part), 0, 0, 0};
     if (takes_part) {
         const double norm = line.norm[window];
-        memory.size[lane] = NORMALIZE ? 1 / norm : norm;
-        memory.blur[lane] = (norm + fabs(line.mean[window])) / norm;
-        memory.slip[lane] = line.slip[window] / norm;
+        if (NORMALIZE) {
+            others.weight = 1 / norm;
+            others.blur = (norm + fabs(line.mean[window])) * others.weight;
+            others.slip = line.slip[window] * others.weight;
+            memory.blur[lane] = others.blur, memory.slip[lane] = others.slip;
+        } else {
+            others.weight = work.level / 2 - norm * norm / 2;
+        }
+        memory.weight[lane] = others.weight;
+    }
+    if (NORMALIZE) {
+        others.weight = warp_largest(others.weight);
+        others.blur = warp_largest(others.blur), others.slip = warp_largest(others.slip);
+    } else {
+        others.weight = warp_least(takes_part ? others.weight : work.level);
     }
     __syncwarp();
-    return __ballot_sync(ALL, takes_part);
+    return others;
 }
 
 // The bits of those others of a block, SUMS from number `from` on, that are not too close to window number `own`.
 __device__ __forceinline__ unsigned admissible(const Work& work, const Block& block, int own, int from) {
+    // columns come after rows, by more than `least_apart`
     const long long ahead = work.side ? (long long)block.col + own - (block.row + from)
                                       : (long long)block.col + from - (block.row + own);
-    // columns come after rows: on side 0 by ahead + c, else by ahead - c
-    unsigned bits = 0;
-#pragma unroll
-    for (int c = 0; c < SUMS; ++c) bits |= (unsigned)((work.side ? ahead - c : ahead + c) > work.least_apart) << c;
-    return bits;
+    const long long close = work.side ? ahead - work.least_apart : work.least_apart - ahead + 1;
+    const unsigned below = (1u << (int)min(max(close, 0ll), (long long)SUMS)) - 1, every = (1u << SUMS) - 1;
+    return work.side ? below : every & ~below;
 }
 
 // How far the covariances of a block may be off.
@@ -271,13 +285,13 @@ __device__ __forceinline__ double error_of(const Work& work, const Block& block)
     );
 }
 
-// The window of a lane, which looks at `others` of a block, bit by bit, of SUMS from number `from` on.
+// The window of a lane, which looks at `bits` of the others of a block, SUMS of them from number `from` on.
 template <bool NORMALIZE>
 struct Looking {
     int window, own, from;
-    unsigned others;
-    double norm, blur, slip;  // of the window
-    double off;               // how far covariances of the block may be off
+    unsigned bits;
+    double norm, blur, slip;   // of the window
+    double off;                // how far covariances of the block may be off
     double some, turn, shift;  // the errors of each score, and what they grow by with blur and with slip
 
     __device__ __forceinline__ Looking(const Work& work) {
@@ -290,30 +304,33 @@ struct Looking {
         turn = 4 * FLOAT64_UNIT * root, shift = 4.0 * length;
     }
 
-    // The window that it is now, and the bits of the others, 0 where it is none.
-    __device__ __forceinline__ void look(const Work& work, int start, unsigned bits) {
+    __device__ __forceinline__ void look(const Work& work, int start, unsigned at) {
         const Searched& line = work.lines[work.side];
-        window = start + own, others = bits;
+        window = start + own, bits = at;
         norm = 1, blur = slip = 0;
-        if (others == 0) return;
+        if (bits == 0) return;
         norm = line.norm[window];
-        blur = (norm + fabs(line.mean[window])) / norm;
-        slip = line.slip[window] / norm;
+        if (!NORMALIZE) return;
+        const double inverse = 1 / norm;
+        blur = (norm + fabs(line.mean[window])) * inverse;
+        slip = line.slip[window] * inverse;
     }
 
-    // The score of the first of the others, and how far it may be off.
-    __device__ __forceinline__ void score(
-        const WarpMemory& memory, const Work& work, int other, double& score, double& error
-    ) const {
-        const double covariance = memory.covariance(work.side, own, other), theirs = memory.size[other];
-        if (NORMALIZE) {
-            const double most = fmax(blur, memory.blur[other]), slips = fmax(slip, memory.slip[other]);
-            score = covariance * theirs;
-            error = off * theirs + norm * (some + turn * most + shift * slips * slips);
-        } else {
-            score = covariance + (work.level / 2 - theirs * theirs / 2);
-            error = off + some * (norm * norm + theirs * theirs + work.level);
-        }
+    __device__ __forceinline__ double score(const WarpMemory& memory, const Work& work, int other) const {
+        const double covariance = memory.covariance(work.side, own, other), weight = memory.weight[other];
+        return NORMALIZE ? covariance * weight : covariance + weight;
+    }
+
+    // How far the score of one with these numbers may be off; larger numbers are safe, of windows as they are a smaller
+    // weight.
+    __device__ __forceinline__ double error(const Work& work, double weight, double its_blur, double its_slip) const {
+        if (!NORMALIZE) return off + some * (norm * norm + (work.level - 2 * weight) + work.level);
+        const double slips = fmax(slip, its_slip);
+        return off * weight + norm * (some + turn * fmax(blur, its_blur) + shift * slips * slips);
+    }
+    __device__ __forceinline__ double error(const WarpMemory& memory, const Work& work, int other) const {
+        if (!NORMALIZE) return error(work, memory.weight[other], 0, 0);
+        return error(work, memory.weight[other], memory.blur[other], memory.slip[other]);
     }
 };
 
@@ -321,28 +338,39 @@ struct Looking {
 // the best lower bound of them.
 template <bool NORMALIZE>
 __device__ __forceinline__ void list_pairs(
-    const Looking<NORMALIZE>& mine, const WarpMemory& memory, const Work& work, const Found& found, int first_other
+    const Looking<NORMALIZE>& mine, const WarpMemory& memory, const Work& work, const Found& found, const Others& others,
+    int first_other
 ) {
     const int lane = threadIdx.x & 31;
-    double best = 0, score, error;
-    for (unsigned rest = mine.others; rest != 0; rest &= rest - 1) {
-        mine.score(memory, work, mine.from + __ffs(rest) - 1, score, error);
-        best = fmax(best, score - error);
+    const double none = -Arithmetic<double>::infinity();
+    // mostly one is near: the best one, unless the second best may be as near
+    double best = none, second = none;
+    int at = 0;
+#pragma unroll 4
+    for (int c = 0; c < SUMS; ++c) {
+        if (!(mine.bits >> c & 1)) continue;
+        const double score = mine.score(memory, work, mine.from + c);
+        second = fmax(second, fmin(score, best));
+        if (score > best) best = score, at = c;
     }
     __syncwarp();
-    if (work.side) best = fmax(best, __shfl_xor_sync(ALL, best, COLUMNS));
-    double needed = Arithmetic<double>::infinity();
-    if (mine.others != 0) {
-        needed = *(volatile double*)(found.reached + mine.window);
-        if (found.raising && best > needed) {
-            raise(found.reached + mine.window, best);
-            needed = best;
-        }
-    }
+    const bool looks = mine.bits != 0;
+    const double error = looks ? mine.error(memory, work, mine.from + at) : 0.0;
+    double lower = best - error;
+    if (work.side) lower = fmax(lower, __shfl_xor_sync(ALL, lower, COLUMNS));
     unsigned hits = 0;
-    for (unsigned rest = mine.others; rest != 0; rest &= rest - 1) {
-        mine.score(memory, work, mine.from + __ffs(rest) - 1, score, error);
-        if (score + error >= needed) hits |= rest & (0u - rest);
+    if (looks) {
+        double needed = *(volatile double*)(found.reached + mine.window);
+        if (found.raising && lower > needed) {
+            raise(found.reached + mine.window, lower);
+            needed = lower;
+        }
+        if (best + error >= needed) hits = 1u << at;
+        if (second + mine.error(work, others.weight, others.blur, others.slip) >= needed)
+            for (unsigned rest = mine.bits; rest != 0; rest &= rest - 1) {
+                const int other = mine.from + __ffs(rest) - 1;
+                if (mine.score(memory, work, other) + mine.error(memory, work, other) >= needed) hits |= rest & (0u - rest);
+            }
     }
     __syncwarp();
     const int upto = scan_sum(__popc(hits), lane);
@@ -353,13 +381,12 @@ __device__ __forceinline__ void list_pairs(
         const int other = mine.from + __ffs(hits) - 1;
         found.windows[to] = mine.window;
         found.places[to] = first_other + other;
-        if (found.covariances) {
+        if (found.covariances)
             found.covariances[to] = memory.covariance(work.side, mine.own, other);
-        } else {
-            mine.score(memory, work, other, score, error);
-            found.uppers[to] = score + error;
-        }
+        else
+            found.uppers[to] = mine.score(memory, work, other) + mine.error(memory, work, other);
     }
+    __syncwarp();
 }
 
 // pairs_of_runs: pairs of runs whose scores reach what their windows need, in any order; *n_pairs grows by how many there
@@ -390,14 +417,15 @@ __global__ void __launch_bounds__(32 * RUN_WARPS, 3) pairs_of_runs(
                 const Block block = side ? Block{first.first, first.window + shift, 32 - __clz(every), extent}
                                          : Block{first.window + shift, first.first + bit * work.lanes, extent, work.lanes};
                 fill_block<NORMALIZE>(memory, work, block);
-                unsigned others = describe_others<NORMALIZE>(memory, work, block) >> mine.from;
+                const Others others = describe_others<NORMALIZE>(memory, work, block);
                 const int place = shift + mine.own;
                 const bool looks = place < 32 && (some >> place & 1);
-                if (side) others &= memory.which[min(place, 31)] >> mine.from;
-                others &= admissible(work, block, mine.own, mine.from);
+                unsigned there = others.there;
+                if (side) there &= memory.which[min(place, 31)];
+                there = there >> mine.from & admissible(work, block, mine.own, mine.from);
                 mine.off = error_of<NORMALIZE>(work, block);
-                mine.look(work, side ? block.col : block.row, looks ? others : 0);
-                list_pairs(mine, memory, work, found, side ? block.row : block.col);
+                mine.look(work, side ? block.col : block.row, looks ? there : 0);
+                list_pairs(mine, memory, work, found, others, side ? block.row : block.col);
             }
         }
         __syncwarp();
