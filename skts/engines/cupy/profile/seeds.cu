@@ -11,8 +11,9 @@ constexpr int SEEDS = 64, PIECE = 128, UNROLLED = 64;
 // A block of 4 warps has SEED_WINDOWS consecutive i, a quarter each warp, of SEED_FILTERS filters f: a product of matrices.
 // That of the points has the same ones along its diagonals, so that a fragment serves 16 windows after 16. Points and
 // filters lie in shared memory, piece by piece. c is the mean of the block's middle window: close to those of its
-// others, so that little cancels. With sign < 0 filters are first columns, and the step that leads to
-// them from the column before is taken back: what comes out is what enters there.
+// others, so that little cancels. Behind the `count` windows come zeros, up to the `stride`. With sign < 0 filters are
+// first columns, and the step that leads to them from the column before is taken back: what comes out is what enters
+// there.
 template <typename T, bool NORMALIZE>
 __global__ void __launch_bounds__(128, 3) seeds(
     const double* __restrict__ line, const double* __restrict__ line_mean, int first, int count,
@@ -27,11 +28,17 @@ __global__ void __launch_bounds__(128, 3) seeds(
     __shared__ double means[F];
     __shared__ int at[F];
     const int base = blockIdx.x * SPAN, f0 = blockIdx.y * F;
-    // nothing in this block is admissible: i below f, or the other way round
+    // nothing in this block is admissible: i below f, or the other way round; 0 is as good as any number
     {
         const long long i = first + (sign > 0 ? base + SPAN - 1 : base);
         const long long f = start + (long long)(sign > 0 ? f0 : min(f0 + F, n_filters) - 1) * apart;
-        if ((sign > 0 ? i - f : f - i) <= least_apart) return;
+        if (base >= count || (sign > 0 ? i - f : f - i) <= least_apart) {
+            for (int place = threadIdx.x; place < SPAN * F; place += 128) {
+                const int i = base + place % SPAN, f = f0 + place / SPAN;
+                if (i < stride && f < n_filters) out[f * stride + i] = 0;
+            }
+            return;
+        }
     }
     const int middle = first + min(base + SPAN / 2, count - 1);
     const double center = NORMALIZE ? line_mean[middle] : 0.0;
@@ -82,9 +89,9 @@ __global__ void __launch_bounds__(128, 3) seeds(
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
                 const int i = base + threadIdx.x / 32 * SEEDS + 16 * w + 8 * (c / 2) + row, f = 8 * n + 2 * col + c % 2;
-                if (i >= count || f0 + f >= n_filters) continue;
-                double sum = sums[w][n][c];
-                if (sign < 0) {
+                if (i >= stride || f0 + f >= n_filters) continue;
+                double sum = i < count ? sums[w][n][c] : 0.0;
+                if (sign < 0 && i < count) {
                     const Row<T> step = rows[first + i];
                     sum -= (double)step.p * q[at[f]] + (double)step.r * s[at[f]];
                 }
