@@ -27,3 +27,17 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[2
     }
 #endif
 }
+
+// The same for 16 x 8 and 8 x 8 numbers: those of a at column l % 4, then at l % 4 + 4, of b at row l % 4, then at l % 4 + 4.
+__device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+    const double first[2] = {a[0], a[1]}, second[2] = {a[2], a[3]};
+    multiply_add(c, first, b[0]);
+    multiply_add(c, second, b[1]);
+#endif
+}

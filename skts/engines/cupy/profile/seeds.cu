@@ -3,17 +3,16 @@
 #include "include/matrices.cuh"
 #include "include/walk.cuh"
 
-// Windows of a warp, points of a piece, and those of the loop's body.
-constexpr int SEEDS = 64, PIECE = 128, UNROLLED = 64;
+// Windows of a warp, and points of a piece.
+constexpr int SEEDS = 64, PIECE = 128;
 
 // out[f, i] = sum over t of (line[first + i + t] - c) (other[starts[f] + t] - mean of that window).
 //
 // A block of 4 warps has SEED_WINDOWS consecutive i, a quarter each warp, of SEED_FILTERS filters f: a product of matrices.
 // That of the points has the same ones along its diagonals, so that a fragment serves 16 windows after 16. Points and
 // filters lie in shared memory, piece by piece. c is the mean of the block's middle window: close to those of its
-// others, so that little cancels. Behind the `count` windows come zeros, up to the `stride`. With sign < 0 filters are
-// first columns, and the step that leads to them from the column before is taken back: what comes out is what enters
-// there.
+// others, so that little cancels. With sign < 0 filters are first columns, and the step that leads to
+// them from the column before is taken back: what comes out is what enters there.
 template <typename T, bool NORMALIZE>
 __global__ void __launch_bounds__(128, 3) seeds(
     const double* __restrict__ line, const double* __restrict__ line_mean, int first, int count,
@@ -21,24 +20,18 @@ __global__ void __launch_bounds__(128, 3) seeds(
     int n_filters, int n_other, int length, long long least_apart, int sign, T* __restrict__ out,
     long long stride, const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s
 ) {
-    constexpr int F = SEED_FILTERS, SPAN = SEED_WINDOWS, STEPS = UNROLLED / 4;
-    static_assert(SPAN == 4 * SEEDS && F == 16 && STEPS == 16, "fragments of 16 windows by 8 filters");
+    constexpr int F = SEED_FILTERS, SPAN = SEED_WINDOWS, STEPS = PIECE / 4;
+    static_assert(SPAN == 4 * SEEDS && F == 16, "fragments of 16 windows by 8 filters");
     __shared__ double points[SPAN + PIECE];
     __shared__ double filters[F][PIECE + 4];  // lanes do not share banks
     __shared__ double means[F];
     __shared__ int at[F];
     const int base = blockIdx.x * SPAN, f0 = blockIdx.y * F;
-    // nothing in this block is admissible: i below f, or the other way round; 0 is as good as any number
+    // nothing in this block is admissible: i below f, or the other way round
     {
         const long long i = first + (sign > 0 ? base + SPAN - 1 : base);
         const long long f = start + (long long)(sign > 0 ? f0 : min(f0 + F, n_filters) - 1) * apart;
-        if (base >= count || (sign > 0 ? i - f : f - i) <= least_apart) {
-            for (int place = threadIdx.x; place < SPAN * F; place += 128) {
-                const int i = base + place % SPAN, f = f0 + place / SPAN;
-                if (i < stride && f < n_filters) out[f * stride + i] = 0;
-            }
-            return;
-        }
+        if ((sign > 0 ? i - f : f - i) <= least_apart) return;
     }
     const int middle = first + min(base + SPAN / 2, count - 1);
     const double center = NORMALIZE ? line_mean[middle] : 0.0;
@@ -65,19 +58,24 @@ __global__ void __launch_bounds__(128, 3) seeds(
         // fragment number m begins 4 m points later: a ring, of which those of windows 16 w and 16 w + 8 are 4 w and 4 w + 2
         double ring[STEPS];
 #pragma unroll
-        for (int m = 0; m < STEPS - 2; ++m) ring[m] = mine[4 * m];
-        for (int t = 0; t < piece; t += UNROLLED) {
+        for (int m = 0; m < 14; ++m) ring[m] = mine[4 * m];
 #pragma unroll
-            for (int k = 0; k < STEPS; ++k) {
-                ring[(k + STEPS - 2) % STEPS] = mine[t + 4 * (k + STEPS - 2)];
+        for (int k = 0; k < STEPS; k += 2) {
+            if (4 * k >= piece) break;
 #pragma unroll
-                for (int n = 0; n < 2; ++n) {
-                    const double filter = filters[8 * n + row][t + 4 * k + col];
+            for (int m = 14; m < 16; ++m) ring[(k + m) % STEPS] = mine[4 * (k + m)];
 #pragma unroll
-                    for (int w = 0; w < 4; ++w) {
-                        const double windows[2] = {ring[(k + 4 * w) % STEPS], ring[(k + 4 * w + 2) % STEPS]};
-                        multiply_add(sums[w][n], windows, filter);
-                    }
+            for (int n = 0; n < 2; ++n) {
+                const double* const there = &filters[8 * n + row][4 * k + col];
+                const double filter[2] = {there[0], there[4]};
+#pragma unroll
+                for (int w = 0; w < 4; ++w) {
+                    const int number = k + 4 * w;
+                    const double windows[4] = {
+                        ring[number % STEPS], ring[(number + 2) % STEPS], ring[(number + 1) % STEPS],
+                        ring[(number + 3) % STEPS]
+                    };
+                    multiply_add(sums[w][n], windows, filter);
                 }
             }
         }
@@ -89,9 +87,9 @@ __global__ void __launch_bounds__(128, 3) seeds(
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
                 const int i = base + threadIdx.x / 32 * SEEDS + 16 * w + 8 * (c / 2) + row, f = 8 * n + 2 * col + c % 2;
-                if (i >= stride || f0 + f >= n_filters) continue;
-                double sum = i < count ? sums[w][n][c] : 0.0;
-                if (sign < 0 && i < count) {
+                if (i >= count || f0 + f >= n_filters) continue;
+                double sum = sums[w][n][c];
+                if (sign < 0) {
                     const Row<T> step = rows[first + i];
                     sum -= (double)step.p * q[at[f]] + (double)step.r * s[at[f]];
                 }

@@ -47,8 +47,8 @@ def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) ->
     steps_a, steps_b = search.steps
     n_rows, n_cols = stop - row, tile.shape[1]
     n_bands = -(-n_rows // search.height)
-    first_rows = cp.empty((n_bands, n_cols), kernel.dtype)
-    first_cols = cp.empty((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
+    first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
+    first_cols = cp.zeros((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
     columns, rows = (1, tile.col, n_cols), (0, row, n_rows)
     bands, panels = (0, row, search.height), (1, tile.col, kernel.panel)
     for out, along, across in ((first_rows, columns, bands), (first_cols, rows, panels)):
@@ -114,7 +114,7 @@ def launch_seeds(
         Which line, first window, and how far apart: those that the rows of `out` belong to. Where
         they lie along the columns, what is computed enters these from the left.
     least_apart : int
-        Where nothing is farther apart, columns after rows, 0 is written; so it is behind the run.
+        Where nothing is farther apart, columns after rows, nothing is computed.
     """
     (which, first, count), (which_other, start, apart) = along, across
     line, other = searched[which], searched[which_other]
@@ -125,7 +125,7 @@ def launch_seeds(
     for some in range(0, n_filters, most):
         filters = min(most, n_filters - some)
         function(
-            (blocks_for(stride, SEED_WINDOWS), blocks_for(filters, SEED_FILTERS)),
+            (blocks_for(count, SEED_WINDOWS), blocks_for(filters, SEED_FILTERS)),
             128,
             line=line.device.points,
             line_mean=line.device.mean,
