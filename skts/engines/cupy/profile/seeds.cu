@@ -6,6 +6,39 @@
 // Windows of a warp, and points of a piece.
 constexpr int SEEDS = 64, PIECE = 128;
 
+// Add the products of a piece of SEEDS windows, from `mine` on, and of filters: sums[w][n] are those of windows 16 w and
+// filters 8 n. The points of windows are the same along diagonals.
+__device__ __forceinline__ void multiply_piece(
+    double (&sums)[4][2][4], const double* mine, const double (&filters)[SEED_FILTERS][PIECE + 4], int piece
+) {
+    constexpr int STEPS = PIECE / 4;
+    const int lane = threadIdx.x % 32;
+    // fragment number m begins 4 m points later: a ring, of which those of windows 16 w and 16 w + 8 are 4 w and 4 w + 2
+    double ring[STEPS];
+#pragma unroll
+    for (int m = 0; m < 14; ++m) ring[m] = mine[4 * m];
+#pragma unroll
+    for (int k = 0; k < STEPS; k += 2) {
+        if (4 * k >= piece) break;
+#pragma unroll
+        for (int m = 14; m < 16; ++m) ring[(k + m) % STEPS] = mine[4 * (k + m)];
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+            const double* const there = &filters[8 * n + lane / 4][4 * k + lane % 4];
+            const double filter[2] = {there[0], there[4]};
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                const int number = k + 4 * w;
+                const double windows[4] = {
+                    ring[number % STEPS], ring[(number + 2) % STEPS], ring[(number + 1) % STEPS],
+                    ring[(number + 3) % STEPS]
+                };
+                multiply_add(sums[w][n], windows, filter);
+            }
+        }
+    }
+}
+
 // out[f, i] = sum over t of (line[first + i + t] - c) (other[starts[f] + t] - mean of that window).
 //
 // A block of 4 warps has SEED_WINDOWS consecutive i, a quarter each warp, of SEED_FILTERS filters f: a product of matrices.
@@ -20,7 +53,7 @@ __global__ void __launch_bounds__(128, 3) seeds(
     int n_filters, int n_other, int length, long long least_apart, int sign, T* __restrict__ out,
     long long stride, const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s
 ) {
-    constexpr int F = SEED_FILTERS, SPAN = SEED_WINDOWS, STEPS = PIECE / 4;
+    constexpr int F = SEED_FILTERS, SPAN = SEED_WINDOWS;
     static_assert(SPAN == 4 * SEEDS && F == 16, "fragments of 16 windows by 8 filters");
     __shared__ double points[SPAN + PIECE];
     __shared__ double filters[F][PIECE + 4];  // lanes do not share banks
@@ -55,30 +88,7 @@ __global__ void __launch_bounds__(128, 3) seeds(
         for (int f = 0; f < F; ++f)
             filters[f][threadIdx.x] = threadIdx.x < piece ? other[at[f] + t0 + threadIdx.x] - means[f] : 0.0;
         __syncthreads();
-        // fragment number m begins 4 m points later: a ring, of which those of windows 16 w and 16 w + 8 are 4 w and 4 w + 2
-        double ring[STEPS];
-#pragma unroll
-        for (int m = 0; m < 14; ++m) ring[m] = mine[4 * m];
-#pragma unroll
-        for (int k = 0; k < STEPS; k += 2) {
-            if (4 * k >= piece) break;
-#pragma unroll
-            for (int m = 14; m < 16; ++m) ring[(k + m) % STEPS] = mine[4 * (k + m)];
-#pragma unroll
-            for (int n = 0; n < 2; ++n) {
-                const double* const there = &filters[8 * n + row][4 * k + col];
-                const double filter[2] = {there[0], there[4]};
-#pragma unroll
-                for (int w = 0; w < 4; ++w) {
-                    const int number = k + 4 * w;
-                    const double windows[4] = {
-                        ring[number % STEPS], ring[(number + 2) % STEPS], ring[(number + 1) % STEPS],
-                        ring[(number + 3) % STEPS]
-                    };
-                    multiply_add(sums[w][n], windows, filter);
-                }
-            }
-        }
+        multiply_piece(sums, mine, filters, piece);
     }
 #pragma unroll
     for (int w = 0; w < 4; ++w)
