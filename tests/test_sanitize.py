@@ -26,7 +26,7 @@ LOG = """\
 =========     and Read access at scan_wide(int)+0x90 in wide_lines.cu:81 [128 hazards]
 =========
 ========= Barrier error detected. Divergent thread(s) in warp.
-=========     at refine+0x60 in join.cu:500
+=========     at certify+0x60 in join.cu:500
 =========
 ========= ERROR SUMMARY: 5 errors
 """

@@ -49,7 +49,8 @@ def test_kernels_compile(arch):
     assert compile.compile_program("elastic/shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
     names = [choose_join(kind, shape, stated_type(kind)).name for kind, shape in JOINS]
     assert compile.compile_program("profile/join.cu", names, arch) > 1000
-    assert compile.compile_program("profile/candidates.cu", ["refine", "certify"], arch) > 1000
+    names = ["certify_chosen", "certify"]
+    assert compile.compile_program("profile/candidates.cu", names, arch) > 1000
     names = ["strip<AnyWarping>", "strip<Twe<double>>", "borders<Erp<double>>", "walk"]
     assert compile.compile_program("elastic/path.cu", names, arch) > 1000
     names = ["certify<AnyWarping>", "certify<Lcss<double>>", "certify<Msm<double>>"]

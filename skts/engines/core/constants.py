@@ -54,9 +54,9 @@ FLOAT32_UNIT = 2.0**-24
 FLOAT64_UNIT = 2.0**-53
 #: The least float64 with all its bits: where something underflows, less than this is lost.
 FLOAT64_TINY = 2.0**-1022
-#: More than covariances in float32 lose where they underflow.
+#: More than covariances in float32 lose where they underflow, also where that makes them 0.
 #: see "covariance walk" in docs/developer/numerics.rst
-FLOAT32_LOST = 1e-38
+FLOAT32_LOST = 1e-34
 #: Limits of accumulated costs are raised by this factor, which covers their roundings.
 #: see "cost limits" in docs/developer/numerics.rst
 LIMIT_MARGIN = 1 + 1e-9
@@ -82,7 +82,7 @@ TAKES_NO_PART = 2**31 - 1
 #: The same: windows of a group, over which bounds of errors are taken; bands, and panels, of a
 #: square of warps; windows and filters of a block that computes seeds.
 JOIN_GROUP, JOIN_SQUARE = 64, 32
-SEED_WINDOWS, SEED_FILTERS = 1024, 2
+SEED_WINDOWS, SEED_FILTERS = 256, 16
 #: MK: sums of squares below this may have lost bits.
 #: see "mk squares" in docs/developer/numerics.rst
 LOST_SQUARES = 2.0**-900

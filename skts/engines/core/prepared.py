@@ -39,6 +39,9 @@ class PreparedStore:
         self._run = threading.local()
         self._entries: OrderedDict[tuple[int, Hashable], _Entry] = OrderedDict()
         self._owners: dict[int, weakref.ref[np.ndarray]] = {}
+        # sizes of entries, and negative ones of those that have left: the sum is what is held, or
+        # more, after an interrupt, since a size comes before its entry and leaves after it
+        self._sizes: list[int] = []
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -116,6 +119,8 @@ class PreparedStore:
                 value, size = build()
                 self.settle()
                 with self._lock:
+                    self._remove(full_key)
+                    self._sizes.append(size)
                     self._entries[full_key] = _Entry(self._refer(owner), value, size)
                     self.make_room(0)
             return value
@@ -167,8 +172,11 @@ class PreparedStore:
         """Drop what was used longest ago until so many bytes more would fit."""
         gone = []  # freed after the loop: an entry may own arrays of others, which are dropped then
         with self._lock:
-            while len(self._entries) > (size == 0) and self.size() + size > self.capacity:
-                gone.append(self._entries.popitem(last=False))
+            while len(self._entries) > (size == 0) and self._at_most() + size > self.capacity:
+                if self._recount() + size > self.capacity:
+                    _, entry = self._entries.popitem(last=False)
+                    self._sizes.append(-entry.size)
+                    gone.append(entry)
 
     def settle(self) -> None:
         """Wait until an entry is complete for all workers; for engines that queue their work."""
@@ -183,7 +191,7 @@ class PreparedStore:
             if found.owner() is not owner:
                 # of an array that was there before. Ctrl-C in the midst of `_drop` ends it: Python
                 # lets no exception out of what it calls when an object dies
-                del self._entries[full_key]
+                self._remove(full_key)
                 return None
             self._entries.move_to_end(full_key)
             return found
@@ -198,17 +206,39 @@ class PreparedStore:
     def drop(self, owner: np.ndarray, key: Hashable) -> None:
         """Forget one thing made from an array."""
         with self._lock:
-            self._entries.pop((id(owner), key), None)
+            self._remove((id(owner), key))
+
+    def _remove(self, full_key: tuple[int, Hashable]) -> _Entry | None:
+        """Remove an entry, if it is there, and return it."""
+        gone = self._entries.pop(full_key, None)
+        if gone is not None:
+            self._sizes.append(-gone.size)
+        return gone
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             gone, self._entries = self._entries, OrderedDict()
+            self._sizes = []
         gone.clear()
 
     def size(self) -> int:
         """Bytes held."""
         return sum(entry.size for entry in list(self._entries.values()))
+
+    def _at_most(self) -> int:
+        """Bytes held, or a little more: the sum of few sizes."""
+        # the garbage collector may append more in the midst of this
+        count = len(self._sizes)
+        total = sum(self._sizes[:count])
+        self._sizes[:count] = [total]
+        return total
+
+    def _recount(self) -> int:
+        """Bytes held: the sum of all sizes."""
+        total = self.size()
+        self._sizes[:] = [total]
+        return total
 
     def _drop(self, place: int, owner: weakref.ref[np.ndarray]) -> None:
         # the garbage collector may call this anywhere, also in the midst of another call of it
@@ -217,4 +247,4 @@ class PreparedStore:
                 del self._owners[place]
             for key, entry in list(self._entries.items()):
                 if entry.owner is owner:
-                    self._entries.pop(key, None)
+                    self._remove(key)

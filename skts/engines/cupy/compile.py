@@ -16,6 +16,9 @@ from .programs import OPTIONS, all_kernels, program_of
 
 __all__ = ["compile_program"]
 
+#: What CuPy adds to the options of every program, behind them, so that it holds whatever they say.
+ADDED = ("-ftz=true",)
+
 
 def compile_program(filename: str, names: list[str], arch: int) -> int:
     """Compile kernels of a file for an architecture such as 90.
@@ -65,7 +68,7 @@ def _compile(filename: str, text: str, names: list[str], arch: int) -> int:
     program = nvrtc.nvrtcCreateProgram(text.encode(), filename.encode(), 0, [], [])[1]
     for name in names:
         check(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-    options = [*OPTIONS, f"-arch=sm_{arch}"]
+    options = [*OPTIONS, f"-arch=sm_{arch}", *ADDED]
     check(nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options]))
     (size,) = check(nvrtc.nvrtcGetCUBINSize(program))
     check(nvrtc.nvrtcDestroyProgram(program))

@@ -19,8 +19,9 @@ __all__ = ["KERNELS", "OPTIONS", "add_text", "all_kernels", "program_of", "sourc
 KERNELS = files(__package__)
 #: Header that is no file: it is made from the constants that Python reads.
 CONSTANTS = "include/constants.cuh"
-#: Compiler options of every program. No fast-math: infinities are used, denormals kept. NVRTC 13.0
-#: takes generic lambdas in templates for host code unless the device is the default.
+#: Compiler options of every program. No fast-math: infinities are used. (CuPy adds one by which
+#: subnormal numbers of float32 become 0, see "subnormal numbers" in docs/developer/numerics.rst.)
+#: NVRTC 13.0 takes generic lambdas in templates for host code unless the device is the default.
 OPTIONS = ("-std=c++17", "-default-device")
 #: Files whose plain kernels are programs, each by itself: small work uses one or two of them.
 APART = frozenset({"kshape/labels.cu", "shapelets/matches.cu", "shapelets/order_lines.cu"})

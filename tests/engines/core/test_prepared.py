@@ -87,3 +87,23 @@ def test_nothing_is_found_of_an_array_that_was_there_before(monkeypatch):
     assert store.get(other, "key", lambda: ("new", 1)) == "new"
     del other
     assert len(store) == 0 and not store._owners
+
+
+def test_room_is_made_where_sizes_say_more_than_is_held():
+    """As after an interrupt between an entry and its size: nothing is dropped that has room."""
+    store, owners = PreparedStore(capacity=10), [np.zeros(3) for _ in range(6)]
+    for owner in owners[:3]:
+        store.get(owner, "key", lambda: (None, 3))
+    assert store._at_most() == store.size() == 9
+    store._sizes.append(100)
+    store.get(owners[3], "key", lambda: (None, 1))
+    assert store._at_most() == store.size() == 10 and len(store) == 4
+    store.get(owners[4], "key", lambda: (None, 4))  # in place of the first two
+    assert store._at_most() == store.size() == 8 and len(store) == 3
+    del owners[2], owner
+    store.drop(owners[2], "key")
+    assert store._at_most() == store.size() == 4 and len(store) == 1
+    store.get(owners[0], "key", lambda: (None, 50))  # alone, since it is asked for
+    assert store._at_most() == store.size() == 50
+    store.clear()
+    assert store._at_most() == store.size() == 0

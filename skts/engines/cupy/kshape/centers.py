@@ -25,6 +25,7 @@ __all__ = [
     "Leading",
     "LeadingVectors",
     "Products",
+    "add_chunks",
     "choose_gram",
     "dense_bytes",
     "dense_eigenvectors",
@@ -100,18 +101,25 @@ class Products:
                 known=known,
                 partial=self.partial,
             ),
-            load_kernel("kshape/centers.cu", "collect").ready(
-                (blocks_for(count, 32), self.n_clusters),
-                (32, PARTIAL_LANES),
-                partial=self.partial,
-                chunk_starts=self.chunk_starts,
-                active=self.active,
-                count=count,
-                width=2 * self.size,
-                stride=count,
-                out=out,
-            ),
+            add_chunks(self.members, self.partial, count, 2 * self.size, out),
         ]
+
+
+def add_chunks(
+    members: Members, partial: cp.ndarray, count: int, width: int, out: cp.ndarray
+) -> Callable[[], None]:
+    """Return the launch that adds up what chunks of members have: `count` of `width` numbers."""
+    return load_kernel("kshape/centers.cu", "collect").ready(
+        (blocks_for(count, 32), members.starts.size - 1),
+        (32, PARTIAL_LANES),
+        partial=partial,
+        chunk_starts=members.chunk_starts,
+        active=members.active,
+        count=count,
+        width=width,
+        stride=count,
+        out=out,
+    )
 
 
 class Leading(NamedTuple):

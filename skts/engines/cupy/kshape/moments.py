@@ -10,9 +10,9 @@ from scipy.linalg import eigh
 
 from ...core.constants import FLOAT64_UNIT, MOMENT_THREADS, PARTIAL_LANES
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space
-from ..loading import blocks_for, load_kernel
+from ..loading import load_kernel
 from ..transfers import bring
-from .centers import DENSE_RESIDUAL, Leading
+from .centers import DENSE_RESIDUAL, Leading, add_chunks
 from .members import Members, chunk_rows
 
 __all__ = ["leading_vectors", "moment_bytes", "sum_products"]
@@ -91,17 +91,7 @@ def sum_products(values: cp.ndarray, members: Members) -> cp.ndarray:
         length=length,
         partial=partial,
     )
-    load_kernel("kshape/centers.cu", "collect")(
-        (blocks_for(width, 32), k),
-        (32, PARTIAL_LANES),
-        partial=partial,
-        chunk_starts=members.chunk_starts,
-        active=members.active,
-        count=width,
-        width=width,
-        stride=width,
-        out=sums,
-    )
+    add_chunks(members, partial, width, width, sums)()
     return sums
 
 

@@ -5,37 +5,13 @@
 // a time, and what the centre has there depends on their sum alone: the centre at all shifts is STEPS
 // + 3 fragments, of which each is used for many shifts. For up to 64 points this takes a third of the
 // time of a transform, and no spectra need be kept.
+#include "include/matrices.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 #include "kshape/ties.cuh"
 
 // Series of a warp, shifts of a product, and centres of a block.
 constexpr int ROWS = 16, SHIFTS = 8, CENTERS = 8;
-
-// c += a b for matrices of 16 x 4 and 4 x 8 numbers. Lane l has rows l / 4 and l / 4 + 8 of a at column
-// l % 4, of b row l % 4 at column l / 4, and of c the same rows at columns 2 (l % 4) and the next.
-__device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[2], double b) {
-#if __CUDA_ARCH__ >= 900
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-        : "d"(a[0]), "d"(a[1]), "d"(b));
-#elif __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(c[0]), "+d"(c[1]) : "d"(a[0]), "d"(b));
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(c[2]), "+d"(c[3]) : "d"(a[1]), "d"(b));
-#else
-    const int lane = threadIdx.x % 32, row = lane / 4 * 4, column = lane % 4 * 8;
-    for (int k = 0; k < 4; ++k) {
-        const double low = __shfl_sync(ALL, a[0], row + k), high = __shfl_sync(ALL, a[1], row + k);
-        const double first = __shfl_sync(ALL, b, column + k), second = __shfl_sync(ALL, b, column + 4 + k);
-        c[0] += low * first;
-        c[1] += low * second;
-        c[2] += high * first;
-        c[3] += high * second;
-    }
-#endif
-}
 
 // f(place, correlations) for the correlations of 16 series with a centre at SHIFTS shifts from `place`
 // on: shift s is at place s + length - 1. x are the fragments of the series, `fragments` begins with

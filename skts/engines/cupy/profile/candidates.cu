@@ -1,8 +1,7 @@
 // Measures the runs that the walk of a join has listed: `choose` leaves out those that windows have surpassed since,
-// `spread` numbers the cells of the others, `refine` computes their scores in double precision, `keep` picks the few that
-// are still near, `certify` computes their certified distances, and `first_of_equals` breaks ties.
+// pairs.cu scores the pairs of the others in double precision, `keep` or `place_pairs` picks the few that are still near,
+// `certify_chosen` and `certify` compute their certified distances, and `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
-#include "profile/refined.cuh"
 #include "profile/runs.cuh"
 
 // choose: of a list of runs those whose best score may still be one of the nearest of its window, in any order.
@@ -27,25 +26,6 @@ extern "C" __global__ void choose(
     if (kept) chosen[first + lanes_before(votes, lane)] = run;
 }
 
-// spread: where the cells of each run begin, in any order, and whose each cell is; *n_cells grows by all of them.
-// One thread, one run; the lanes of a warp write the cells of one after the other.
-extern "C" __global__ void spread(
-    const Run* __restrict__ runs, int count, int lanes, long long* __restrict__ offsets, int* __restrict__ owners,
-    unsigned long long* __restrict__ n_cells
-) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
-    const int cells = i < count ? __popc(runs[i].which) * lanes : 0, upto = scan_sum(cells, lane);
-    unsigned long long first = 0;
-    if (lane == 31) first = atomicAdd(n_cells, (unsigned long long)upto);
-    const long long mine = (long long)__shfl_sync(ALL, first, 31) + upto - cells;
-    if (i < count) offsets[i] = mine;
-    for (int other = 0; other < 32; ++other) {
-        const int size = __shfl_sync(ALL, cells, other);
-        const long long begin = __shfl_sync(ALL, mine, other);
-        for (int cell = lane; cell < size; cell += 32) owners[begin + cell] = i - lane + other;
-    }
-}
-
 // least_scores: the least scores with these leading bits, or zeros if a search must not be believed (`exact` is 0).
 // One thread, one window.
 extern "C" __global__ void least_scores(
@@ -57,66 +37,57 @@ extern "C" __global__ void least_scores(
     reached[i] = !exact ? 0.0 : single ? least_of<float>(bits) : least_of<double>(bits);
 }
 
-// Scores of runs, from the points in double precision. One thread, one cell: cell c belongs to run
-// owners[c], and is its window number c - offsets[run], `lanes` of them for each bit of `which`.
-//
-// `reached` of a window rises to the best lower bound of its scores, if it may (`raising`). Outputs: who
-// looks, the other, and the upper bound of the score, -1 where the other is not admissible.
-extern "C" __global__ void refine(
-    const Run* __restrict__ list, const long long* __restrict__ offsets, const int* __restrict__ owners,
-    int count, int lanes, const Searched* __restrict__ lines, int n_others, int length,
-    long long least_apart, int sign, int normalize, double level, int raising,
-    double* __restrict__ reached,
-    int* __restrict__ windows, int* __restrict__ places, double* __restrict__ uppers
-) {
-    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-    if (cell >= count) return;
-    const Run run = list[owners[cell]];
-    const int rank = (int)(cell - offsets[owners[cell]]);
-    unsigned rest = run.which;
-    for (int passed = rank / lanes; passed > 0; --passed) rest &= rest - 1;
-    const int other = run.first + (__ffs(rest) - 1) * lanes + rank % lanes;
-    windows[cell] = run.window;
-    places[cell] = other;
-    uppers[cell] = -1;
-    if (other >= n_others || !lines[1].regular[other]) return;
-    if (sign * ((long long)other - run.window) <= least_apart) return;
-    const double* __restrict__ x = lines[0].points + run.window;
-    const double* __restrict__ y = lines[1].points + other;
-    const double norm = lines[0].norm[run.window], theirs = lines[1].norm[other];
-    const double center = normalize ? lines[0].mean[run.window] : 0.0;
-    const double other_mean = fabs(lines[1].mean[other]), root = sqrt((double)length);
-    double sum = 0;
-#pragma unroll 8
-    for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - center, __ldg(y + t), sum);
-    double error;
-    if (normalize) {
-        sum /= theirs;
-        error = refined_error(norm, theirs, center, other_mean, lines[0].slip[run.window], lines[1].slip[other], length);
-    } else {
-        // see "refined scores" in docs/developer/numerics.rst
-        error = FLOAT64_UNIT * (2 * length + 16) * norm * theirs;
-        sum += level / 2 - theirs * theirs / 2;
-        error += FLOAT64_UNIT * length * (16 + 4 * root) * (norm * norm + theirs * theirs + level);
-    }
-    uppers[cell] = sum + error;
-    if (raising && sum - error > 0) raise(reached + run.window, sum - error);
-}
-
-// Keep the cells whose upper bounds their windows have not surpassed, in any order: who looks, and the
-// other. One thread, one cell.
+// keep: the pairs, of *n_pairs, whose upper bounds their windows have not surpassed, in any order. Threads take pairs in
+// turns.
 extern "C" __global__ void keep(
     const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
-    int count, const double* __restrict__ reached, int* __restrict__ kept_windows,
-    int* __restrict__ kept_places, int* __restrict__ n_kept
+    const unsigned long long* __restrict__ n_pairs, const double* __restrict__ reached,
+    int* __restrict__ kept_windows, int* __restrict__ kept_places, int* __restrict__ n_kept
 ) {
-    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-    if (cell >= count) return;
-    const int window = windows[cell];
-    if (!(uppers[cell] >= reached[window])) return;
-    const int at = atomicAdd(n_kept, 1);
-    kept_windows[at] = window;
-    kept_places[at] = places[cell];
+    const long long count = *n_pairs;
+    for (long long pair = blockIdx.x * blockDim.x + threadIdx.x; pair < count; pair += gridDim.x * blockDim.x) {
+        const int window = windows[pair];
+        if (!(uppers[pair] >= reached[window])) continue;
+        const int at = atomicAdd(n_kept, 1);
+        kept_windows[at] = window;
+        kept_places[at] = places[pair];
+    }
+}
+
+// place_pairs: the same, but one pair of each window goes to chosen[window], which begins as TAKES_NO_PART, and others to
+// a list.
+extern "C" __global__ void place_pairs(
+    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
+    const unsigned long long* __restrict__ n_pairs, const double* __restrict__ reached, int* __restrict__ chosen,
+    int* __restrict__ other_windows, int* __restrict__ other_places, int* __restrict__ n_others
+) {
+    const long long count = *n_pairs;
+    for (long long pair = blockIdx.x * blockDim.x + threadIdx.x; pair < count; pair += gridDim.x * blockDim.x) {
+        const int window = windows[pair];
+        if (!(uppers[pair] >= reached[window])) continue;
+        const int place = places[pair];
+        if (atomicCAS(chosen + window, TAKES_NO_PART, place) == TAKES_NO_PART) continue;
+        const int at = atomicAdd(n_others, 1);
+        other_windows[at] = window;
+        other_places[at] = place;
+    }
+}
+
+// certify_chosen: certified distances of all windows to their chosen neighbours, which take the place of neighbours that
+// are farther, or as far and behind them. One thread, one window: those side by side read points side by side, and mostly
+// those of their neighbours, too.
+extern "C" __global__ void certify_chosen(
+    const Line* __restrict__ lines, const int* __restrict__ chosen, int n_windows, int length, int normalize,
+    double* __restrict__ distances, int* __restrict__ indices
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n_windows) return;
+    const int j = chosen[i];
+    if (j == TAKES_NO_PART) return;
+    const double d = certified_distance(Window(lines[0], i, normalize), Window(lines[1], j, normalize), length);
+    const double known = distances[i];
+    if (d < known) distances[i] = d;
+    if (d < known || (d == known && j < indices[i])) indices[i] = j;
 }
 
 // Certified distances of pairs, *n_pairs of them. Where `distances` is not null, that of a window falls to the least of

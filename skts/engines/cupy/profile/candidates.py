@@ -1,23 +1,63 @@
-"""Candidates on the device: what the walk of a join has listed is measured."""
+"""Candidates on the device: what a walk has listed is scored, and the best is certified."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import cupy as cp
 import numpy as np
 
+from ...core.constants import TAKES_NO_PART
+from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
-from ..transfers import bring, read_number, send
+from ..transfers import bring, filled, read_number, send
 from .known import MeasuredNeighbors
+from .programs import pairs_kernel
 from .walk import TileJoin
 
-__all__ = ["BLOCKS", "THREADS", "addresses_of", "measure_all", "refine"]
+__all__ = [
+    "THREADS",
+    "Pairs",
+    "addresses_of",
+    "certify_nearest",
+    "measure_all",
+    "score_runs",
+    "searched_lines",
+]
 
 #: Threads of a block that measures: one for each cell or pair.
 THREADS = 128
-#: Blocks for each multiprocessor that take pairs in turns: how many there are the host is not told.
+#: Blocks for each multiprocessor that take pairs, or runs, in turns: how many there are the host is
+#: not told.
 BLOCKS = 16
+#: Rows and columns of a block of pairs, and warps of a block of threads: those of ``pairs.cu``.
+ROWS, COLUMNS, RUN_WARPS = 32, 16, 4
+
+
+class Pairs(NamedTuple):
+    """Pairs of windows on the device.
+
+    Attributes
+    ----------
+    windows, places : cupy.ndarray of int32
+        The windows that look for neighbours, and those that they find.
+    values : cupy.ndarray of float64
+        Upper bounds of their scores, or their covariances.
+    count : cupy.ndarray of one uint64
+        How many there are, or were found where that is more than there is room for.
+    """
+
+    windows: cp.ndarray
+    places: cp.ndarray
+    values: cp.ndarray
+    count: cp.ndarray
+
+    @classmethod
+    def room_for(cls, capacity: int) -> Pairs:
+        """Return room for so many pairs, which holds none."""
+        windows, places = cp.empty((2, capacity), np.int32)
+        return cls(windows, places, cp.empty(capacity), cp.zeros(1, np.uint64))
 
 
 def measure_all(search: TileJoin) -> None:
@@ -27,19 +67,16 @@ def measure_all(search: TileJoin) -> None:
     counts = bring(sides[0].counts)[:n_sides].tolist()
     sides[0].counts.fill(0)
     # what both sides need travels together
-    totals, *addresses = send(
+    totals, searched, *addresses = send(
         np.zeros((n_sides, 2), np.uint64),
+        searched_lines(search),
         *(addresses_of([search.lines[i][:3] for i in _order(at)]) for at in range(n_sides)),
-        *(
-            addresses_of([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
-            for at in range(n_sides)
-        ),
     )
     chosen = [
         _choose(search, at, side.runs, counts[at], totals[at]) for at, side in enumerate(sides)
     ]
     for at, (n_runs, n_cells) in enumerate(bring(totals).tolist()):
-        runs, lines = chosen[at], (addresses[at], addresses[n_sides + at])
+        runs, lines = chosen[at], (addresses[at], searched)
         if n_runs <= search.at_a_time:
             _measure(search, at, runs[:n_runs], n_cells, lines)
             continue
@@ -54,6 +91,19 @@ def measure_all(search: TileJoin) -> None:
 def addresses_of(lines: list[Sequence[cp.ndarray]]) -> np.ndarray:
     """Structures of pointers for kernels."""
     return np.array([[array.data.ptr for array in line] for line in lines], np.int64)
+
+
+def searched_lines(search: TileJoin) -> np.ndarray:
+    """Return the kernel's ``Searched`` of the rows and of the columns."""
+    return np.array(
+        [
+            [array.data.ptr for array in (*line.device, regular, steps.groups)] + [line.points.size]
+            for line, regular, steps in zip(
+                search.searched, search.regular, search.steps, strict=True
+            )
+        ],
+        np.int64,
+    )
 
 
 def _lanes(search: TileJoin, at: int) -> int:
@@ -102,106 +152,189 @@ def _measure(
         exact=join.precision != "float32",  # scores in float32 may be too high
         reached=reached,
     )
-    windows, places, uppers = refine(search, at, runs, n_cells, searched, reached)
-    windows, places, n_kept = _keep(windows, places, uppers, reached)
-    # bounds are not needed any more
-    distances, pairs = uppers, {"windows": windows, "places": places, "n_pairs": n_kept}
-    blocks = min(blocks_for(n_cells, THREADS), BLOCKS * multiprocessors())
-    load_kernel("profile/candidates.cu", "certify")(
-        blocks,
-        THREADS,
-        **pairs,
-        lines=lines,
-        length=join.length,
-        normalize=join.normalize,
-        distances=found.distances if k == 1 else None,
-        indices=found.indices if k == 1 else None,
-        found=distances,
-    )
-    if k > 1:
-        kept = read_number(n_kept)
-        if kept:
-            _keep_nearest(found, windows[:kept], distances[:kept], places[:kept])
+    pairs = Pairs.room_for(n_cells)
+    score_runs(search, at, runs, searched, reached, pairs, raising=k == 1)
+    if k == 1:
+        certify_nearest(lines, join, pairs, reached, (found.distances[:, 0], found.indices[:, 0]))
         return
-    load_kernel("profile/candidates.cu", "first_of_equals")(
+    kept, n_kept = cp.empty((2, n_cells), np.int32), cp.zeros(1, np.int32)
+    blocks = _blocks(n_cells)
+    load_kernel("profile/candidates.cu", "keep")(
         blocks,
         THREADS,
-        **pairs,
-        distances=found.distances,
-        found=distances,
-        indices=found.indices,
-    )
-
-
-def refine(
-    search: TileJoin,
-    at: int,
-    runs: cp.ndarray,
-    n_cells: int,
-    searched: cp.ndarray,
-    reached: cp.ndarray,
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """Windows, others, and upper bounds of the scores of all cells of some runs.
-
-    With one neighbour of each window, `reached` rises to the best lower bounds.
-    """
-    join, lanes = search.join, _lanes(search, at)
-    offsets, owners = cp.empty(len(runs), np.int64), cp.empty(n_cells, np.int32)
-    load_kernel("profile/candidates.cu", "spread")(
-        blocks_for(len(runs), THREADS),
-        THREADS,
-        runs=runs,
-        count=len(runs),
-        lanes=lanes,
-        offsets=offsets,
-        owners=owners,
-        n_cells=cp.zeros(1, np.uint64),
-    )
-    windows, places = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32)
-    uppers = cp.empty(n_cells)
-    load_kernel("profile/candidates.cu", "refine")(
-        blocks_for(n_cells, THREADS),
-        THREADS,
-        list=runs,
-        offsets=offsets,
-        owners=owners,
-        count=n_cells,
-        lanes=lanes,
-        lines=searched,
-        # the last columns of a run may belong to the next tile
-        n_others=search.tile.row_stop if at else search.tile.col_stop,
-        length=join.length,
-        least_apart=join.least_apart,
-        sign=-1 if at else 1,
-        normalize=join.normalize,
-        level=search.level,
-        raising=join.n_neighbors == 1,
-        reached=reached,
-        windows=windows,
-        places=places,
-        uppers=uppers,
-    )
-    return windows, places, uppers
-
-
-def _keep(
-    windows: cp.ndarray, places: cp.ndarray, uppers: cp.ndarray, reached: cp.ndarray
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """Windows and others of the cells whose upper bounds their windows do not surpass; how many."""
-    kept, count = cp.empty((2, windows.size), np.int32), cp.zeros(1, np.int32)
-    load_kernel("profile/candidates.cu", "keep")(
-        blocks_for(windows.size, THREADS),
-        THREADS,
-        windows=windows,
-        places=places,
-        uppers=uppers,
-        count=windows.size,
+        windows=pairs.windows,
+        places=pairs.places,
+        uppers=pairs.values,
+        n_pairs=pairs.count,
         reached=reached,
         kept_windows=kept[0],
         kept_places=kept[1],
-        n_kept=count,
+        n_kept=n_kept,
     )
-    return kept[0], kept[1], count
+    # bounds are not needed any more
+    distances = pairs.values
+    load_kernel("profile/candidates.cu", "certify")(
+        blocks,
+        THREADS,
+        windows=kept[0],
+        places=kept[1],
+        n_pairs=n_kept,
+        lines=lines,
+        length=join.length,
+        normalize=join.normalize,
+        distances=None,
+        indices=None,
+        found=distances,
+    )
+    count = read_number(n_kept)
+    if count:
+        _keep_nearest(found, kept[0, :count], distances[:count], kept[1, :count])
+
+
+def _blocks(count: int) -> int:
+    """Blocks that take at most so many pairs in turns."""
+    return min(blocks_for(count, THREADS), BLOCKS * multiprocessors())
+
+
+def score_runs(
+    search: TileJoin,
+    at: int,
+    runs: cp.ndarray,
+    searched: cp.ndarray,
+    reached: cp.ndarray,
+    pairs: Pairs,
+    *,
+    raising: bool,
+    covariances: bool = False,
+) -> None:
+    """Add the pairs of some runs whose scores may reach what their windows need.
+
+    Parameters
+    ----------
+    search : TileJoin
+        The work.
+    at : int
+        The side whose windows look for neighbours.
+    runs : cupy.ndarray of shape (n_runs, 4)
+        Runs of that side.
+    searched : cupy.ndarray
+        The `searched_lines`.
+    reached : cupy.ndarray of float64
+        Scores that windows are known to reach. Where `raising`, they rise to the best lower bounds.
+    pairs : Pairs
+        Gets the pairs, with upper bounds of their scores or with their `covariances`.
+    """
+    join, tile, count = search.join, search.tile, len(runs)
+    origin, n_others = (tile.col, tile.row_stop) if at else (tile.row, tile.col_stop)
+    heads, n_heads = cp.empty(count, np.int32), cp.zeros(1, np.int32)
+    load_kernel("profile/pairs.cu", "heads")(
+        blocks_for(count, THREADS),
+        THREADS,
+        list=runs,
+        count=count,
+        origin=origin,
+        size=COLUMNS if at else ROWS,
+        places=heads,
+        n_heads=n_heads,
+    )
+    work = {
+        "lines": searched,
+        "side": at,
+        "lanes": _lanes(search, at),
+        "origin": origin,
+        # the last columns of a run may belong to the next tile
+        "n_others": n_others,
+        "length": join.length,
+        "least_apart": join.least_apart,
+        "level": search.level,
+    }
+    found = {
+        "reached": reached,
+        "raising": raising,
+        "capacity": pairs.windows.size,
+        "windows": pairs.windows,
+        "places": pairs.places,
+        "uppers": None if covariances else pairs.values,
+        "covariances": pairs.values if covariances else None,
+        "n_pairs": pairs.count,
+    }
+    load_kernel("profile/pairs.cu", pairs_kernel(join.normalize))(
+        min(blocks_for(count, RUN_WARPS), BLOCKS * multiprocessors()),
+        32 * RUN_WARPS,
+        list=runs,
+        count=count,
+        heads=heads,
+        n_heads=n_heads,
+        work=work,
+        found=found,
+    )
+
+
+def certify_nearest(
+    lines: cp.ndarray,
+    join: Join,
+    pairs: Pairs,
+    reached: cp.ndarray,
+    nearest: tuple[cp.ndarray, cp.ndarray],
+) -> None:
+    """Certify the pairs that windows have not surpassed, and keep the nearest of each window.
+
+    Parameters
+    ----------
+    lines : cupy.ndarray
+        Addresses of the lines of the windows and of the others, for certified distances.
+    join : Join
+        The work.
+    pairs : Pairs
+        Pairs with upper bounds of their scores, which are overwritten.
+    reached : cupy.ndarray of float64
+        Scores that windows reach.
+    nearest : tuple of (distances, indices)
+        Neighbours that are known, to which this adds.
+    """
+    (distances, indices), capacity = nearest, pairs.windows.size
+    chosen, n_others = filled(distances.size, TAKES_NO_PART, np.int32), cp.zeros(1, np.int32)
+    others, blocks = cp.empty((2, capacity), np.int32), _blocks(capacity)
+    load_kernel("profile/candidates.cu", "place_pairs")(
+        blocks,
+        THREADS,
+        windows=pairs.windows,
+        places=pairs.places,
+        uppers=pairs.values,
+        n_pairs=pairs.count,
+        reached=reached,
+        chosen=chosen,
+        other_windows=others[0],
+        other_places=others[1],
+        n_others=n_others,
+    )
+    load_kernel("profile/candidates.cu", "certify_chosen")(
+        blocks_for(chosen.size, THREADS),
+        THREADS,
+        lines=lines,
+        chosen=chosen,
+        n_windows=chosen.size,
+        length=join.length,
+        normalize=join.normalize,
+        distances=distances,
+        indices=indices,
+    )
+    rest = {"windows": others[0], "places": others[1], "n_pairs": n_others}
+    # bounds are not needed any more
+    load_kernel("profile/candidates.cu", "certify")(
+        blocks,
+        THREADS,
+        **rest,
+        lines=lines,
+        length=join.length,
+        normalize=join.normalize,
+        distances=distances,
+        indices=indices,
+        found=pairs.values,
+    )
+    load_kernel("profile/candidates.cu", "first_of_equals")(
+        blocks, THREADS, **rest, distances=distances, found=pairs.values, indices=indices
+    )
 
 
 def _order(at: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from .programs import RUNS_PER_WINDOW, room
 __all__ = ["MeasuredNeighbors", "Known", "Side", "from_leading_bits"]
 
 #: Windows whose neighbours come to the host at a time.
-ANSWERED = 2**20
+ANSWERED = 2**22
 
 
 class Side(NamedTuple):

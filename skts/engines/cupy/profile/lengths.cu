@@ -9,10 +9,7 @@
 // since both sides are least sums of squares of a fit to window i by window j, of which the left one has fewer terms. So
 // a window whose nearest neighbour at L correlates R or more has it among those that correlate at least
 // sqrt(1 - S_L / S_l (1 - R^2)) at l.
-#include "profile/certified.cuh"
-#include "profile/errors.cuh"
-#include "profile/refined.cuh"
-#include "profile/runs.cuh"
+#include "profile/blocks.cuh"
 
 // Most lengths at once, MOST_TOGETHER in length_groups.py.
 constexpr int MOST_LENGTHS = 16;
@@ -142,106 +139,25 @@ extern "C" __global__ void odd(
     if (votes && (threadIdx.x & 31) == 0) atomicAdd(count, __popc(votes));
 }
 
-// pairs_of_runs: pairs of runs whose scores reach what their windows need, and their sums of products, of the deviations of
-// the window with the points of the other; in any order, and no more than `capacity`. `lanes` others for each bit of a run.
-//
-// One warp, one run, BLOCK others at a time. Points lie in shared memory, SPAN of them at a time; a lane adds the products
-// of STRIP points that follow each other, whose others move through its registers, to the sums of all others.
-constexpr int BLOCK = 16, STRIP = 8, SPAN = 32 * STRIP, RUN_WARPS = 4;
-// Where a point lies, so that lanes do not share banks.
-__device__ __forceinline__ int spread_out(int t) { return t + t / STRIP; }
-
-extern "C" __global__ void __launch_bounds__(32 * RUN_WARPS) pairs_of_runs(
-    const Run* __restrict__ list, int count, int lanes, const Searched* __restrict__ line, int n_points, int length,
-    long long least_apart, int sign, const double* __restrict__ reached, long long capacity, int* __restrict__ windows,
-    int* __restrict__ places, double* __restrict__ products, unsigned long long* __restrict__ n_pairs
-) {
-    __shared__ double own_points[RUN_WARPS][SPAN / STRIP * (STRIP + 1)];
-    __shared__ double other_points[RUN_WARPS][(SPAN + BLOCK) / STRIP * (STRIP + 1)];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, at = blockIdx.x * RUN_WARPS + warp;
-    if (at >= count) return;
-    const Run run = list[at];
-    double* const own = own_points[warp];
-    double* const others = other_points[warp];
-    const double* const points = line->points;
-    const double center = line->mean[run.window], norm = line->norm[run.window], slip = line->slip[run.window];
-    const int n_windows = n_points - length + 1;
-    for (unsigned rest = run.which; rest != 0;) {
-        const int bit = __ffs(rest) - 1, first = run.first + bit * lanes;
-        int size = lanes;
-        if (lanes > 1) {
-            rest &= rest - 1;
-        } else {
-            // bits of single others follow each other
-            size = min(BLOCK, __popc(rest));
-            rest = __popc(rest) > BLOCK ? rest & (ALL << (bit + BLOCK)) : 0;
-        }
-        double sums[BLOCK] = {};
-        for (int start = 0; start < length; start += SPAN) {
-            __syncwarp();
-#pragma unroll
-            for (int t = lane; t < SPAN; t += 32)
-                own[spread_out(t)] = start + t < length ? points[run.window + start + t] - center : 0.0;
-            for (int t = lane; t < SPAN + BLOCK; t += 32) {
-                const int place = first + start + t;
-                others[spread_out(t)] = place < n_points ? points[place] : 0.0;
-            }
-            __syncwarp();
-            double ring[BLOCK];
-#pragma unroll
-            for (int c = 0; c < BLOCK - 1; ++c) ring[c] = others[spread_out(lane * STRIP + c)];
-#pragma unroll
-            for (int u = 0; u < STRIP; ++u) {
-                ring[(u + BLOCK - 1) % BLOCK] = others[spread_out(lane * STRIP + u + BLOCK - 1)];
-                const double x = own[spread_out(lane * STRIP + u)];
-#pragma unroll
-                for (int c = 0; c < BLOCK; ++c) sums[c] = fma(x, ring[(u + c) % BLOCK], sums[c]);
-            }
-        }
-        double sum = 0;
-#pragma unroll
-        for (int c = 0; c < BLOCK; ++c) {
-            const double total = warp_sum(sums[c]);
-            if (lane == c) sum = total;
-        }
-        const int other = first + lane;
-        bool near = lane < size && other < n_windows && line->regular[other] &&
-                    sign * ((long long)other - run.window) > least_apart;
-        if (near) {
-            const double theirs = line->norm[other];
-            const double error =
-                refined_error(norm, theirs, center, line->mean[other], slip, line->slip[other], length);
-            near = sum / theirs + error >= reached[run.window];
-        }
-        const unsigned votes = __ballot_sync(ALL, near);
-        if (votes == 0) continue;
-        unsigned long long place = 0;
-        if (lane == 0) place = atomicAdd(n_pairs, (unsigned long long)__popc(votes));
-        place = __shfl_sync(ALL, place, 0) + lanes_before(votes, lane);
-        if (!near || place >= capacity) continue;
-        windows[place] = run.window;
-        places[place] = other;
-        products[place] = sum;
-    }
-}
-
 // score_lengths: upper bounds of the correlations of pairs at all lengths, uppers[k, pair], -1 where a pair is none;
-// `reached` of a window rises to the best lower bound. listed[pair]: the sum of products at lengths[0] of the deviations
-// of the window with the points of the other. One thread, one pair.
+// `reached` of a window rises to the best lower bound. listed[pair]: its covariance at lengths[0], from pairs.cu, and
+// `groups` bounds of its windows there. One thread, one pair.
 extern "C" __global__ void score_lengths(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ sums,
     const double* __restrict__ roots, const unsigned char* __restrict__ regular, const int* __restrict__ lengths,
     const int* __restrict__ exclusions, int n_lengths, int n_points, int stride, const int* __restrict__ windows,
-    const int* __restrict__ places, const double* __restrict__ listed, long long n_pairs,
-    double* __restrict__ reached, double* __restrict__ uppers
+    const int* __restrict__ places, const double* __restrict__ listed, const Group* __restrict__ groups,
+    long long n_pairs, double* __restrict__ reached, double* __restrict__ uppers
 ) {
     const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= n_pairs) return;
     const int i = windows[pair], j = places[pair];
     const double center = mean[i], other = mean[j];
     int t = lengths[0];
-    double products = listed[pair] - other * sums[i];
-    const double away = FLOAT64_UNIT * 4 * t * sqrt((double)t) * fabs(other);
+    double products = listed[pair];
+    const Extent rows = Extent::of_few(groups, max(0, i - ROWS + 1), i), cols = Extent::of_few(groups, max(0, j - ROWS + 1), j);
+    // also for the errors of both means
+    const double off = 2 * block_error<true>(rows, cols, t);
     for (int k = 0; k < n_lengths; ++k) {
         const int length = lengths[k];
         const long long a = (long long)k * stride + i, b = (long long)k * stride + j;
@@ -249,44 +165,12 @@ extern "C" __global__ void score_lengths(
         if (max(i, j) + length <= n_points && regular[a] && regular[b] && abs(i - j) > exclusions[k]) {
             for (; t < length; ++t) products = fma(points[i + t] - center, points[j + t] - other, products);
             const double found = correlation(products, sums[a], sums[b], roots[a], roots[b], length);
-            const double error = correlation_error(roots[a], roots[b], center, other, length) + away / roots[b];
+            const double error = correlation_error(roots[a], roots[b], center, other, length) + off / roots[a] / roots[b];
             upper = found + error;
             if (found - error > 0) raise(reached + a, found - error);
         }
         uppers[k * n_pairs + pair] = upper;
     }
-}
-
-// place_pairs: of the pairs of each window whose upper bounds it has not surpassed, one goes to chosen[window], which begins
-// as TAKES_NO_PART, and others to a list, in any order. One thread, one pair.
-extern "C" __global__ void place_pairs(
-    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
-    long long n_pairs, const double* __restrict__ reached, int* __restrict__ chosen, int* __restrict__ other_windows,
-    int* __restrict__ other_places, int* __restrict__ n_others
-) {
-    const long long pair = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (pair >= n_pairs) return;
-    const int window = windows[pair];
-    if (!(uppers[pair] >= reached[window])) return;
-    const int place = places[pair];
-    if (atomicCAS(chosen + window, TAKES_NO_PART, place) == TAKES_NO_PART) return;
-    const int at = atomicAdd(n_others, 1);
-    other_windows[at] = window;
-    other_places[at] = place;
-}
-
-// certify_chosen: certified distances of all windows to their chosen neighbours, infinite where there is none. One
-// thread, one window: those side by side read points side by side, and mostly those of their neighbours, too.
-extern "C" __global__ void certify_chosen(
-    const Line* __restrict__ line, const int* __restrict__ chosen, int n_windows, int length,
-    double* __restrict__ distances
-) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n_windows) return;
-    const int j = chosen[i];
-    double distance = Arithmetic<double>::infinity();
-    if (j != TAKES_NO_PART) distance = certified_distance(Window(*line, i, true), Window(*line, j, true), length);
-    distances[i] = distance;
 }
 
 // places_of: indices as the host has them, -1 for none. One thread, one window.

@@ -16,9 +16,9 @@ import numpy as np
 from ...core.constants import TAKES_NO_PART
 from ...core.reduction import Tile
 from ...families.profile.join import Join
-from ..loading import blocks_for, load_kernel, multiprocessors
+from ..loading import blocks_for, load_kernel
 from ..transfers import bring, filled, read_number, send, send_one
-from .candidates import BLOCKS, THREADS, addresses_of
+from .candidates import THREADS, Pairs, addresses_of, certify_nearest, score_runs, searched_lines
 from .known import Side
 from .lines import DeviceLine, Searched, Steps
 from .programs import RUNS_PER_WINDOW, SEED_BYTES, choose_height, choose_join
@@ -26,8 +26,6 @@ from .walk import TileJoin, launch
 
 __all__ = ["LengthGroup", "LengthProfile", "profiles_of_lengths"]
 
-#: Warps of a block, each of which has a run.
-RUN_WARPS = 4
 #: Pairs of a window, on the average, above which lengths are searched one by one.
 MOST_PAIRS = 96
 
@@ -114,30 +112,36 @@ def profiles_of_lengths(
     search = _walk(group, tops)
     if search is None:
         return None, np.inf
-    pairs, products, n_pairs = _pairs(search, tops)
+    pairs = _pairs(search, tops)
+    n_pairs = read_number(pairs.count)
     each = n_pairs / n_windows
     if not 0 < each <= MOST_PAIRS:
         return None, each
-    windows, places = pairs[0][:n_pairs], pairs[1][:n_pairs]
     reached, uppers = cp.zeros((n_lengths, n_windows)), cp.empty((n_lengths, n_pairs))
     load_kernel("profile/lengths.cu", "score_lengths")(
         *_threads(n_pairs),
         **shared,
         exclusions=exclusions,
-        windows=windows,
-        places=places,
-        listed=products,
+        windows=pairs.windows,
+        places=pairs.places,
+        listed=pairs.values,
+        groups=group.steps.groups,
         n_pairs=n_pairs,
         reached=reached,
         uppers=uppers,
     )
-    others = cp.empty((2, n_pairs), np.int32)
-    found = [
-        _certified(line, length, (windows, places), upper, least, others)
-        for line, length, upper, least in zip(
-            lines, group.lengths.tolist(), uppers, reached, strict=True
+    some = Pairs(pairs.windows[:n_pairs], pairs.places[:n_pairs], pairs.values, pairs.count)
+    found = []
+    for line, length, upper, least in zip(
+        lines, group.lengths.tolist(), uppers, reached, strict=True
+    ):
+        profile = LengthProfile(
+            filled(line.mean.size, np.inf, np.float64),
+            filled(line.mean.size, TAKES_NO_PART, np.int32),
         )
-    ]
+        both, join = send_one(addresses_of([line[:3]] * 2)), replace(group.join, length=length)
+        certify_nearest(both, join, some._replace(values=upper), least, profile)
+        found.append(profile)
     return found, each
 
 
@@ -236,8 +240,8 @@ def _count_odd(
     )
 
 
-def _pairs(search: TileJoin, tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray, int]:
-    """Listed pairs that reach what windows need, their sums of products, and how many there are.
+def _pairs(search: TileJoin, tops: cp.ndarray) -> Pairs:
+    """Listed pairs that reach what windows need, with their covariances.
 
     More than `MOST_PAIRS` of each window, on the average, are only counted.
     """
@@ -250,83 +254,9 @@ def _pairs(search: TileJoin, tops: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray, 
         exact=True,
         reached=reached,
     )
-    searched = search.searched[0]
-    line = send_one(addresses_of([[*searched.device, search.regular[0]]]))
-    capacity = MOST_PAIRS * tops.size
-    pairs, products = cp.empty((2, capacity), np.int32), cp.empty(capacity)
-    number = cp.zeros(1, np.uint64)
+    lines, pairs = send_one(searched_lines(search)), Pairs.room_for(MOST_PAIRS * tops.size)
     for at, count in enumerate(bring(search.sides[0].counts).tolist()):
-        if count == 0:
-            continue
-        load_kernel("profile/lengths.cu", "pairs_of_runs")(
-            blocks_for(count, RUN_WARPS),
-            32 * RUN_WARPS,
-            list=search.sides[at].runs,
-            count=count,
-            lanes=1 if at else search.kernel.columns,
-            line=line,
-            n_points=searched.points.size,
-            length=search.join.length,
-            least_apart=search.join.least_apart,
-            sign=-1 if at else 1,
-            reached=reached,
-            capacity=capacity,
-            windows=pairs[0],
-            places=pairs[1],
-            products=products,
-            n_pairs=number,
-        )
-    return pairs, products, read_number(number)
-
-
-def _certified(
-    line: DeviceLine,
-    length: int,
-    pairs: tuple[cp.ndarray, cp.ndarray],
-    uppers: cp.ndarray,
-    reached: cp.ndarray,
-    others: cp.ndarray,
-) -> LengthProfile:
-    """The nearest of some pairs at a length; overwrites `uppers` and `others`."""
-    n_windows, n_pairs = line.mean.size, uppers.size
-    indices = filled(n_windows, TAKES_NO_PART, np.int32)
-    n_others, distances = cp.zeros(1, np.int32), cp.empty(n_windows)
-    load_kernel("profile/lengths.cu", "place_pairs")(
-        *_threads(n_pairs),
-        windows=pairs[0],
-        places=pairs[1],
-        uppers=uppers,
-        n_pairs=n_pairs,
-        reached=reached,
-        chosen=indices,
-        other_windows=others[0],
-        other_places=others[1],
-        n_others=n_others,
-    )
-    both = send_one(addresses_of([line[:3]] * 2))
-    load_kernel("profile/lengths.cu", "certify_chosen")(
-        *_threads(n_windows),
-        line=both,
-        chosen=indices,
-        n_windows=n_windows,
-        length=length,
-        distances=distances,
-    )
-    rest = {"windows": others[0], "places": others[1], "n_pairs": n_others}
-    blocks = min(blocks_for(n_pairs, THREADS), BLOCKS * multiprocessors())
-    # bounds are not needed any more
-    load_kernel("profile/candidates.cu", "certify")(
-        blocks,
-        THREADS,
-        **rest,
-        lines=both,
-        length=length,
-        normalize=True,
-        distances=distances,
-        indices=indices,
-        found=uppers,
-    )
-    load_kernel("profile/candidates.cu", "first_of_equals")(
-        blocks, THREADS, **rest, distances=distances, found=uppers, indices=indices
-    )
-    return LengthProfile(distances, indices)
+        if count:
+            runs = search.sides[at].runs[:count]
+            score_runs(search, at, runs, lines, reached, pairs, raising=False, covariances=True)
+    return pairs

@@ -18,6 +18,7 @@ __all__ = [
     "choose_height",
     "choose_join",
     "kernels",
+    "pairs_kernel",
     "room",
     "seed_kernel",
     "stated_type",
@@ -49,8 +50,8 @@ RUNS_PER_WINDOW = 24
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Kernels of ``candidates.cu``.
 CANDIDATE_KERNELS = (
-    *("choose", "spread", "least_scores"),
-    *("refine", "keep", "certify", "first_of_equals", "answer"),
+    *("choose", "least_scores", "keep", "place_pairs"),
+    *("certify_chosen", "certify", "first_of_equals", "answer"),
 )
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22
@@ -137,6 +138,11 @@ def steps_kernel(dtype: type, normalize: bool) -> str:
     return f"steps<{_TYPES[dtype]}, {str(normalize).lower()}>"
 
 
+def pairs_kernel(normalize: bool) -> str:
+    """Name of the kernel that scores the pairs of runs."""
+    return f"pairs_of_runs<{str(normalize).lower()}>"
+
+
 def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
     instances = [
@@ -151,9 +157,10 @@ def kernels() -> dict[str, list[str]]:
         "profile/join.cu": [kernel.name for kernel in instances],
         "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": list(CANDIDATE_KERNELS),
+        "profile/pairs.cu": ["heads", pairs_kernel(True), pairs_kernel(False)],
         "profile/lengths.cu": [
-            *("energies", "limits<double>", "limits<float>", "odd", "pairs_of_runs"),
-            *("score_lengths", "place_pairs", "certify_chosen", "places_of"),
+            *("energies", "limits<double>", "limits<float>", "odd"),
+            *("score_lengths", "places_of"),
         ],
         "profile/windows.cu": ["statistics", "kinds", "searched", "distances"],
         "profile/mk.cu": ["bound", "measure"],

@@ -16,7 +16,7 @@ from ...core.series import Series, read_only
 from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.warping import Warping
 from .dtw import Flags, _extremes, _radius, _take_last_row
-from .lanes import LANES, lanes_of
+from .lanes import LANES, columns_of_rows, lanes_of
 from .warping_path import path as path_of_one
 
 __all__ = ["group_bytes", "next_group", "trace", "trace_kernel", "trace_one_by_one"]
@@ -167,11 +167,9 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
                         base + reach + 1, done, sums[1], terms, costs, cell,
                     )  # fmt: skip
             cost = costs[i - base :] if width > 1 else costs
-            j_first = max(0, i - reach - start)
-            j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of two rows lie in the bands of all lanes
-            inner_first = max(j_first, i + 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            j_first, j_stop, inner_first, inner_stop = columns_of_rows(
+                i, height, start, w, reach, least_reach
+            )
             for lane in range(lanes):
                 diagonal[lane] = row[j_first, lane]
                 left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf

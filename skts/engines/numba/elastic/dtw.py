@@ -22,7 +22,7 @@ from numba import njit
 from ...families.elastic.warping import Warping
 from . import uneven
 from .cells import Cell, cell_of
-from .lanes import LANES, lanes_of
+from .lanes import LANES, columns_of_rows, lanes_of
 from .rows_of_cells import ROWS, fill_rows, has_rows
 
 __all__ = [
@@ -215,11 +215,9 @@ def sweep(
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
             height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
-            j_first = max(0, i - reach - start)
-            j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of these rows lie in the bands of all lanes
-            inner_first = max(j_first, i + height - 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0
+            j_first, j_stop, inner_first, inner_stop = columns_of_rows(
+                i, height, start, w, reach, least_reach
+            )
             next_border = i + height if strips else 1
             for k in range(height):
                 border = i + 1 + k if strips else 1

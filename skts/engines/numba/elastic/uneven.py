@@ -19,7 +19,7 @@ from ...families.elastic.warping import Warping
 from ...host.arrays import put
 from .cells import Cell, cell_of
 from .edits import count_edits
-from .lanes import lanes_of
+from .lanes import columns_of_rows, lanes_of
 from .rows_of_cells import ROWS, fill_rows, has_rows
 
 __all__ = ["block_kernel", "options"]
@@ -235,11 +235,9 @@ def sweep(
         i = first
         while i < stop:
             height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
-            j_first = max(0, i - reach - start)
-            j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of these rows lie in the bands of all lanes
-            inner_first = max(j_first, i + height - 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0
+            j_first, j_stop, inner_first, inner_stop = columns_of_rows(
+                i, height, start, w, reach, least_reach
+            )
             if n_channels > 1:
                 inner_stop = 0
             put(row[j_first], diagonal)

@@ -16,7 +16,7 @@ from ...families.elastic.averages import AlignmentSums
 from .alignments import next_group
 from .cells import cell_of
 from .dtw import _extremes, _radius, _take_last_row
-from .lanes import LANES, lanes_of
+from .lanes import LANES, columns_of_rows, lanes_of
 
 __all__ = ["group_bytes", "trace"]
 
@@ -106,11 +106,9 @@ def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, own, borders)
         i = first
         while i < stop:
             height = 2 if i + 1 < stop else 1
-            j_first = max(0, i - reach - start)
-            j_stop = min(w, i + height + reach - start)
-            # columns in which all cells of two rows lie in the bands of all lanes
-            inner_first = max(j_first, i + 1 - least_reach - start)
-            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            j_first, j_stop, inner_first, inner_stop = columns_of_rows(
+                i, height, start, w, reach, least_reach
+            )
             if n_channels > 1:
                 inner_stop = 0
             for lane in range(lanes):

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
+from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_LOST, FLOAT32_UNIT, FLOAT64_UNIT
 from .candidates import (
     LISTED,
     Candidates,
@@ -313,7 +313,7 @@ def _error(band, reach, stride, length, single):
     # see "covariance walk" in docs/developer/numerics.rst
     if single:
         error = 2 * band.norm * reach + 8 * band.step * stride
-        error = FLOAT32_UNIT * (band.height + 16) * error + 1e-38
+        error = FLOAT32_UNIT * (band.height + 16) * error + FLOAT32_LOST
     else:
         error = 2 * band.norm * reach + 4 * band.step * stride
         error *= FLOAT64_UNIT * (band.height + 4)
