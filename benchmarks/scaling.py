@@ -144,8 +144,23 @@ def settings(engine, arguments):
         yield {"processes": count}, lambda c=count: parallel_config("loky", n_jobs=c), None
 
 
+def keep(rows, arguments):
+    """Write the record of what has been run."""
+    if arguments.engine == "cupy":
+        from benchmarks._gpu import device_and_versions
+
+        device, versions = device_and_versions()
+    else:
+        device, versions = _records.cpu(), _records.versions("numpy", "numba", "joblib")
+    path = Path(arguments.output or _records.RESULTS / f"scaling-{arguments.engine}.json")
+    content = _records.record(
+        path.stem, device=device, versions=versions, rows=rows, commit=arguments.commit
+    )
+    _records.write(path, content)
+
+
 def measure(arguments):
-    """Run the ladders and write their record."""
+    """Run the ladders, and write their record after each run."""
     engine, rng, rows = arguments.engine, np.random.default_rng(0), []
     for name in arguments.works or LADDERS[engine]:
         for size in LADDERS[engine][name]:
@@ -189,17 +204,7 @@ def measure(arguments):
                 }
                 rows.append(row)
                 print(name, size, how, f"{row['seconds']:.3f} s, {row['tiles']} tiles", flush=True)
-    if engine == "cupy":
-        from benchmarks._gpu import device_and_versions
-
-        device, versions = device_and_versions()
-    else:
-        device, versions = _records.cpu(), _records.versions("numpy", "numba", "joblib")
-    path = Path(arguments.output or _records.RESULTS / f"scaling-{engine}.json")
-    content = _records.record(
-        path.stem, device=device, versions=versions, rows=rows, commit=arguments.commit
-    )
-    _records.write(path, content)
+                keep(rows, arguments)
 
 
 def copied(reduction):
