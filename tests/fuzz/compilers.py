@@ -112,7 +112,7 @@ def waits_for(folder: Path, process: int) -> str:
         holder, since, name = held.split(" ", 2)
     except (OSError, ValueError):
         return ""
-    return f"waits for process {holder}, {time.time() - float(since):.0f} s at {name!r}"
+    return f"waits for process {holder}, {max(0.0, time.time() - float(since)):.0f} s at {name!r}"
 
 
 @contextlib.contextmanager

@@ -73,12 +73,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "inner_stop = min(j_stop, i + least_reach + 1 - start) if height > 1 else 0",
-            ("1 -> 2",),
-            "cells inside of all bands are filled as those at the edge of one, by the same sums",
-        ),
-        (
-            "sweep",
             "four = n_channels == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
             (">= -> >",),
             TOGETHER,
@@ -94,6 +88,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "out[i, group * lanes : (group + 1) * lanes],",
             ("1 -> 2",),
             "what a group writes beyond its own place the next one writes over",
+        ),
+    ],
+    _N + "elastic/lanes.py": [
+        (
+            "columns_of_rows",
+            "inner_stop = min(stop, i + least_reach + 1 - start) if height > 1 else 0",
+            ("1 -> 2",),
+            "cells inside of all bands are filled as those at the edge of one, by the same sums",
         ),
     ],
     _N + "elastic/uneven.py": [
