@@ -1339,6 +1339,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/matches.cu": [
         (
+            "survey",
+            "if (begin < size && end == size) "
+            "sums[size] = sum.both(), squares[size] = square.both();",
+            ("< -> <=",),
+            "threads behind the last point have the same sums of exact pieces",
+        ),
+        (
             "normalize",
             "const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, "
             "lane = threadIdx.x & 31;",
@@ -1372,6 +1379,41 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("/ -> *",),
             "points are loaded some steps at a time where they could be at once: the same are",
         ),
+    ],
+    _E + "cupy/elastic/narrow.cu": [
+        (
+            "blocks_per_sm",
+            "return registers <= 128 ? 4 : registers <= 170 ? 3 : 2;",
+            ("128 -> 129",),
+            "how many registers the compiler may use: sums are the same",
+        ),
+    ],
+    _E + "cupy/search/windows.py": [
+        (
+            "_bound_channel",
+            "ranges=0 if query.radius == 0 else 1 + (query.radius == windows.length - 1),",
+            ("- -> +",),
+            LOOSER,
+        ),
+    ],
+    _E + "cupy/kshape/programs.py": [
+        (
+            "",
+            "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
+            ("9.4 -> 18.8",),
+            FASTEST,
+        ),
+    ],
+    _N + "elastic/descriptors.py": [
+        (
+            "seconds",
+            "steps = -(-n_pairs // _pairs_at_a_time(n, m, warping))",
+            ("// -> *",),
+            PRICES,
+        ),
+    ],
+    _E + "families/shapelets/splits.py": [
+        ("", "AT_A_TIME, ENTRY, OF_A_CLASS = 2**24, 64, 48", ("48 -> 49",), MORE_ROOM),
     ],
     _E + "cupy/signatures.py": [
         (
