@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skts.engines import SBDCenters, Shapes, find_engine, run
+from skts.engines import SBDCenters, Shapes, Tile, find_engine
 from tests import reference_sbd as reference
 
 pytestmark = pytest.mark.gpu
@@ -157,14 +157,17 @@ def test_clusters_that_are_not_precise_enough_are_found_by_themselves(rng, monke
     """Beside others that are."""
     engine = find_engine("cupy")
     work, *_ = some_clusters(rng, 30, 1, True, False)
-    expected, find = run(work, engine="cupy"), type(engine)._resident_centers
+    given = work, Tile(0, work.shape[0], 0, work.shape[1]), np.zeros(1, np.uint8)
+    expected, find = engine.compute(*given), type(engine)._resident_centers
+    assert np.isfinite(expected.errors).all()
 
-    def some(*given):
-        values, leading = find(*given)
+    def some(*of):
+        values, leading = find(*of)
         for one in (leading.values, leading.errors, leading.vectors, leading.totals):
             one[2] = np.nan
         return values, leading
 
     monkeypatch.setattr(type(engine), "_resident_centers", some)
-    found = run(work, engine="cupy")
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+    found = engine.compute(*given)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-8)
+    assert np.isfinite(found.errors).all()
