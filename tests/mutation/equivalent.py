@@ -35,6 +35,12 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/elastic/rotation.py": [
         (
+            "WarpedRotation.update",
+            "if not self.lowered or k > self.shape[1]:",
+            ("not self.lowered or k > self.shape[1]",),
+            SPARES,
+        ),
+        (
             "_queries",
             "return max(1, min(rows, CORRELATIONS // (64 * n * cols)))",
             ("64 -> 63", "64 -> 65"),
@@ -711,6 +717,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("1 -> 2",),
             "what is even ends before both",
         ),
+        ("offset_counts", "return list(range(2, most + 1, 2))", ("2 -> 3 #1",), FASTEST),
         (
             "strip",
             "if (t == n_rows - 1) below[begin] = left;",
