@@ -297,6 +297,18 @@ def test_of_shifts_that_tie_the_shortest_then_the_one_to_the_left():
         assert shapes.fft_length(n) == 9
 
 
+def test_errors_of_two_correlations_add_up():
+    """That of the best one, which may be too low, and that of the one that seems the best."""
+    center, x = np.zeros((1, 5)), np.array([[0.95, 0.0, 1.0, 0.0, 0.0]])
+    center[0, 2] = 1.0
+    scale, doubt = np.linalg.norm(x), 0.1
+    correlations = np.zeros(9)
+    correlations[0], correlations[-2] = 1.0 - doubt * scale, 0.95 + doubt * scale
+    distance, found = shapes.certify(correlations, x, center, scale, doubt)
+    assert found == 0
+    assert distance == pytest.approx(1 - 1 / scale, abs=1e-15)
+
+
 def test_series_of_one_point_have_one_shift():
     x, center = np.array([[3.0], [4.0]]), np.array([[0.0], [2.0]])
     for doubt in (0.0, 0.5):

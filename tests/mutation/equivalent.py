@@ -42,6 +42,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/warping_path.py": [
+        (
+            "_next_row_of_windows",
+            "row[first] = border[i] if first == 0 else np.inf",
+            ("== -> !=",),
+            "series whose windows are compared are matched in full: all of the border is infinite",
+        ),
         ("_next_row", "best = best if best < left else left", ("< -> <=",), EQUAL),
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
@@ -128,6 +134,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/lower_bounds.py": [
         (
+            "first_bounds",
+            "bounds = np.zeros(packed.shape[0] * lanes, np.float32)",
+            ("zeros -> ones",),
+            "bounds of all candidates are written, and those of lanes that have none are not read",
+        ),
+        (
             "_cascade",
             "break",
             ("break -> continue #0",),
@@ -154,6 +166,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/window_search.py": [
+        (
+            "search",
+            "for position in range(-1, n_candidates):",
+            ("1 -> 2",),
+            "the guess is looked at twice",
+        ),
         (
             "_straight",
             "if x.shape[0] > 1:",
@@ -227,6 +245,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
+        (
+            "search",
+            "while filled >= LANES or (ends and filled > 0) or n_seeds < seeds.size:",
+            ("< -> >",),
+            SPARES,
+        ),
         (
             "_settle",
             "inverse[i] = 1.0 / deviation if known else -1.0",
@@ -480,6 +504,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
     _N + "profile/channels.py": [
+        ("_bound_errors", "height = bottom - top", ("- -> +",), LOOSER),
         (
             "doubt",
             "return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2",
@@ -510,6 +535,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/order_lines.py": [
+        (
+            "_order",
+            "low, high = min(low, line[k]), max(high, line[k])",
+            ("k -> k - 1 #1",),
+            "the last is looked at before the first: all are",
+        ),
         (
             "_order",
             "scale = (n_buckets - 1) / (high - low) if high > low else 0.0",
@@ -765,6 +796,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        ("Spectra.n", "return self.values.shape[2]", ("2 -> 1",), UNREAD),
         (
             "extend",
             "double rest[2] = {0, 0}, inner = 0;",
@@ -1039,6 +1071,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/shapelets/search.py": [
+        (
+            "ShapeletSearch.measure",
+            "while first < len(gain) and (gain[first], gap[first]) >= key[:2]:",
+            ("2 -> 1",),
+            "what gains as much with a smaller gap is measured as well, and not chosen",
+        ),
         (
             "ShapeletSearch.measure",
             "first, size = first + size, min(2 * size, most)",
@@ -1323,6 +1361,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/groups.py": [
+        (
+            "survey",
+            "scales[row, 1] = 2.0 ** (power + more - 500) if fine else np.inf",
+            ("fine -> not (fine)",),
+            SPARES,
+        ),
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
         (
             "_raw",
@@ -1422,6 +1466,31 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("+= -> -=",),
             "brackets are counted down, and up to 0 again",
         ),
+    ],
+    _N + "elastic/by_numpy.py": [
+        (
+            "fill",
+            "first_end = n + m if free_columns or free_rows else ends.min()",
+            ("or -> and",),
+            "with a free end all series of a side have one length: it is met before any pair ends",
+        ),
+        (
+            "pairs_bytes",
+            "return 8 * lanes * (3 * left.n_channels * (n + m) + 3 * (n + 2) + 4 * min(n, m) + 8)",
+            ("2 -> 1",),
+            ROOM,
+        ),
+    ],
+    _N + "shapelets/variance_lines.py": [
+        (
+            "promise_of_variance",
+            "if k < n - 1 and not reach + _APART * max(1.0, reach) < low[k + 1]:",
+            ("and -> or",),
+            LOOSER,
+        ),
+    ],
+    _N + "profile/walk.py": [
+        ("seeds", "line = np.empty(min(out.size, SEEDS) + length - 1)", ("- -> +",), UNREAD),
     ],
 }
 

@@ -14,6 +14,8 @@ from skts import config_context
 from skts.engines import (
     DISTANCES,
     AlignmentSums,
+    ChannelJoin,
+    ChannelRule,
     ConcatenatedSeries,
     Criterion,
     DilatedShapelets,
@@ -545,3 +547,35 @@ def test_kept_scores_leave_a_gpu_what_a_block_takes(rng, budget):
     kept, size = _kept(work, budget)
     assert len(kept) == (11 if budget >= 2**25 else 0)
     assert not kept or size + 2 * _room(work, n, n, budget).nbytes <= budget
+
+
+def test_scores_that_a_gpu_keeps_are_those_of_as_many_lengths_as_fit():
+    from skts.engines.cupy.shapelets.tiles import _lengths_within
+
+    lengths = 5, 10, 15
+    sizes = [_lengths_within((30, 1, 60), lengths[:k], 1, 2**30)[1] for k in range(4)]
+    assert sizes == sorted(set(sizes))
+    for k in range(3):
+        kept = frozenset(lengths[:k])
+        assert _lengths_within((30, 1, 60), lengths, 1, sizes[k]) == (kept, sizes[k])
+        assert _lengths_within((30, 1, 60), lengths, 1, sizes[k + 1] - 1) == (kept, sizes[k])
+
+
+def test_distances_of_channels_have_room_beside_their_sum(rng, monkeypatch):
+    X, msm = drawn(rng, 60, 20, 3), DISTANCES["msm"]
+    engine, work = find_engine("numba"), DTWMatrix(X, X, msm())
+    apart = engine.footprint(work, 60, 60)[1]
+    monkeypatch.setattr(msm, "independent", False)
+    assert apart == engine.footprint(work, 60, 60)[1] + 8 * 60 * 60 * 3
+
+
+@pytest.mark.parametrize("n_channels", [2, 9])
+def test_pairs_of_channels_that_a_gpu_measures_have_room(n_channels):
+    """The numbers of its two windows, and a distance, of each channel of all that are listed."""
+    from skts.engines.cupy.profile.channel_tiles import ChannelTiles, _capacity
+
+    channels = [ConcatenatedSeries.of([np.zeros(400)]) for _ in range(n_channels)]
+    work = ChannelJoin.of(channels, None, 20, ChannelRule((1,)))
+    n = work.shape[0]
+    _, own = ChannelTiles().channel_join_bytes(work, n, n)
+    assert own >= 24 * n_channels * _capacity(n_channels, 2 * n)

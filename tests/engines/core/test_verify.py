@@ -306,6 +306,19 @@ def test_a_lost_best_match_is_found(rng):
     assert not all(check.holds for check in work.verify([less], Sample(work)))
 
 
+def test_windows_that_overlap_with_a_match_need_not_be_listed(rng):
+    """Up to the exclusion, and no farther: all of the windows are looked at."""
+    from skts.engines import LongSeries
+
+    query, series = rng.normal(size=20), rng.normal(size=60)
+    work = SubsequenceNeighbors((query,), LongSeries((series,)), n_neighbors=9)
+    (found,) = run(work, engine="oracle")
+    assert len(found.positions) < 9
+    checks = list(work.verify([found], Sample(work)))
+    assert len(checks) >= 41
+    assert all(check.holds for check in checks)
+
+
 def test_a_lost_pair_is_found(rng):
     work = MotifPair(ConcatenatedSeries.of([rng.normal(size=120)]), 10, 2)
     found = run(work, engine="numba")

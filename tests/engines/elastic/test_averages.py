@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts import config_context
-from skts.engines import AlignmentSums, DTWPath, Series, Warping, run
+from skts.engines import DISTANCES, AlignmentSums, DTWPairs, DTWPath, Series, Warping, run
 from skts.engines.core.reduction import Tile
 from skts.engines.core.verify import verify
 from skts.exceptions import VerificationError
@@ -44,6 +44,20 @@ def test_sums_and_ties_are_those_of_plain_loops(
     for weights in (np.ones(37), rng.random(37)):
         work = AlignmentSums(series, averages, labels, weights, Warping(window=window), 16)
         assert_same(run(work, engine=engine), run(work, engine="oracle"))
+
+
+def test_what_is_left_out_in_front_is_paid_for_by_each_average(fast_engine, rng):
+    """Averages side by side, whose first points no series has."""
+    pattern, front = rng.normal(size=12).cumsum() + 5, np.array([[0.1], [0.3], [0.2]])
+    averages = np.concatenate([np.repeat(front, 3, axis=1), np.tile(pattern, (3, 1))], axis=1)
+    series = pattern + 1e-3 * rng.normal(size=(20, 12))
+    series, averages = (Series(x[:, np.newaxis], np.full(*x.shape)) for x in (series, averages))
+    labels, erp = np.arange(20) % 3, DISTANCES["erp"](cost="absolute")
+    found = run(AlignmentSums(series, averages, labels, np.ones(20), erp), engine=fast_engine)
+    pairs = np.column_stack([labels, np.arange(20)])
+    assert_array_equal(found.costs, run(DTWPairs(averages, series, pairs, erp), engine="oracle"))
+    assert np.abs(found.costs - 3 * front[labels, 0]).max() < 0.1
+    assert not found.weights[:, :3].any()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import reference
@@ -15,10 +17,11 @@ from skts.engines import (
     DTWPath,
     Series,
     Tile,
+    find_engine,
     get_engine,
     run,
 )
-from skts.engines.core.certify import survivor_cap
+from skts.engines.core.certify import Bound, survivor_cap
 
 
 def listed(series):
@@ -88,6 +91,25 @@ def test_neighbors_are_those_of_the_oracle(
     found = run(DTWNeighbors(queries, candidates, n_neighbors, precision=precision), engine=engine)
     assert_array_equal(found.indices, expected_indices)
     assert_array_equal(found.distances, expected_distances)
+
+
+@pytest.mark.gpu
+def test_rows_are_cut_short_by_whole_warps(rng, monkeypatch):
+    """Ties are counted by warps."""
+    if (missing := find_engine("cupy").available()) is not None:
+        pytest.skip(missing)
+    cupy, dtw = map(importlib.import_module, ("cupy", "skts.engines.cupy.elastic.dtw"))
+    load, threads = dtw.load_kernel, []
+
+    def noted(*names):
+        kernel = load(*names)
+        return lambda grid, block, **given: (threads.append(block), kernel(grid, block, **given))
+
+    monkeypatch.setattr(dtw, "load_kernel", noted)
+    distances = cupy.asarray(rng.random((3, 40)))
+    found = dtw.shortlist(distances, 2, Bound(), None, 1.0, squared=False)
+    assert found.rows.tolist() == [0, 0, 1, 1, 2, 2]
+    assert threads and all(each % 32 == 0 for each in threads)
 
 
 @pytest.mark.parametrize("k", [3, 100, 290])

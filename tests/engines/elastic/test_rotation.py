@@ -428,14 +428,15 @@ def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("columns", [8, 20])
-def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
+@pytest.mark.parametrize(("columns", "moved"), [(8, 630), (20, 630), (20, 629)])
+def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns, moved):
     from skts.engines.cupy.elastic import rotation
 
     n, tile, engine = 650, Tile(0, 2, 0, 2), find_engine("cupy")
     walk = rng.normal(size=n).cumsum()
-    # the cheapest path of the first to the second crosses the border of strips early
-    series = as_series([walk, np.roll(walk, 630)])
+    # the cheapest path of the first to the second crosses the border of strips early, in the
+    # first or the second of two rows
+    series = as_series([walk, np.roll(walk, moved)])
     work = RotationNeighbors(series, series, 1)
     sides = (engine._sides(work, tile, rescaling) for rescaling in (work.rescaling, None))
     search = rotation.WarpedRotation(
@@ -456,6 +457,13 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
     def strips(*arguments):
         return choose_turns(*arguments)._replace(columns=columns, group=32, strips=True)
 
+    def dear(*of):
+        given = edges_of(*of)
+        given["edges"].fill(1e30)
+        return given
+
+    edges_of = rotation.dtw.edges_of
+    monkeypatch.setattr(rotation.dtw, "edges_of", dear)
     whole = search.measure(None, 4, n).get()
     assert not whole.any()
     monkeypatch.setattr(rotation, "choose_turns", strips)

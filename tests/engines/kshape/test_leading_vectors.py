@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skts.engines import SBDCenters, Shapes
+from skts.engines import SBDCenters, Shapes, Tile, find_engine
 from tests import reference_sbd as reference
 
 pytestmark = pytest.mark.gpu
@@ -131,3 +131,43 @@ def test_a_mix_of_what_a_basis_holds_is_that_of_each_active_cluster(rng):
     expected = mixes[:, :, :known] @ bases[:, :known]
     expected[1] = 7.0
     np.testing.assert_allclose(out.get(), expected.transpose(1, 0, 2), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("resident", [True, False])
+def test_the_matrix_of_a_cluster_comes_with_the_sum_of_its_members(rng, resident):
+    from skts.engines.cupy.kshape import centers
+
+    work, values, *_ = some_clusters(rng, 20, 2, True, True)
+    for cluster in np.flatnonzero(work.counts):
+        rows = aligned(work, cluster)
+        found, _, total = centers.dense_eigenvectors(
+            work.series,
+            values if resident else None,
+            work.members(cluster),
+            work.shifts,
+            work.weights,
+            np.zeros(1, np.uint8),
+            centered=work.centered,
+        )
+        np.testing.assert_allclose(total, rows.sum(axis=0), atol=1e-12)
+        np.testing.assert_allclose(found[0], np.linalg.norm(rows, 2) ** 2, rtol=1e-12)
+
+
+def test_clusters_that_are_not_precise_enough_are_found_by_themselves(rng, monkeypatch):
+    """Beside others that are."""
+    engine = find_engine("cupy")
+    work, *_ = some_clusters(rng, 30, 1, True, False)
+    given = work, Tile(0, work.shape[0], 0, work.shape[1]), np.zeros(1, np.uint8)
+    expected, find = engine.compute(*given), type(engine)._resident_centers
+    assert np.isfinite(expected.errors).all()
+
+    def some(*of):
+        values, leading = find(*of)
+        for one in (leading.values, leading.errors, leading.vectors, leading.totals):
+            one[2] = np.nan
+        return values, leading
+
+    monkeypatch.setattr(type(engine), "_resident_centers", some)
+    found = engine.compute(*given)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-8)
+    assert np.isfinite(found.errors).all()

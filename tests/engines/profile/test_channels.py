@@ -242,6 +242,58 @@ def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
     assert allowance[0] >= least.max()
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_groups_of_windows_have_the_bounds_of_their_own_channel(rng, normalize):
+    """Of channels whose scales differ."""
+    length, scales = 8, (1.0, 1e3, 1e-3)
+    pools = [ConcatenatedSeries.of([one * rng.normal(size=200)]) for one in scales]
+    tiles, rule = find_engine("numba"), ChannelRule((1,))
+    work = ChannelJoin.of(pools, None, length, rule, normalize=normalize)
+    lines = [tiles._searched((pool, pool), length, normalize)[0] for pool in work.channels]
+    unit = min(line.unit for line in lines)
+    axis = tiles._axis(pools, lines, length, normalize, unit)
+    n_windows = 200 - length + 1
+    for c, line in enumerate(lines):
+        steps = (np.abs(axis.lead[c]) + np.abs(axis.trail[c]))[:n_windows]
+        for group in range(axis.groups.shape[1]):
+            some = slice(group * channels.GROUP, min((group + 1) * channels.GROUP, n_windows))
+            assert axis.groups[c, group, 1] == steps[some].max()
+            assert axis.groups[c, group, 2] == line.slip[some].max()
+            assert axis.groups[c, group, 3] == axis.scale[c, some].max()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rests_of_windows_on_a_gpu(rng, walk, monkeypatch, normalize):
+    """What is not known of squared distances beside their covariances."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    module, laid = importlib.import_module("skts.engines.cupy.profile.channels"), []
+    make_axis = module.make_axis
+
+    def noted(*given):
+        laid.append((given[1], given[4], make_axis(*given)))
+        return laid[-1][2]
+
+    monkeypatch.setattr(module, "make_axis", noted)
+    pools, length, u = make_channels(("walk", "noise"), 90, rng), 16, 2.0**-53
+    run(ChannelJoin.of(pools, None, length, ChannelRule((2,)), normalize=normalize), engine="cupy")
+    lines, unit, axis = laid[0]
+    for c, line in enumerate(lines):
+        norm, size, slip = (
+            np.asarray(getattr(each, "get", lambda e=each: e)())
+            for each in (line.norm, line.size, line.slip)
+        )
+        if normalize:
+            wanted = 1e-14 * length**2 + 8 * u * length**1.5 * size / norm
+            wanted += 8 * (length * slip / norm) ** 2
+        else:
+            energy = (norm * (unit / line.unit)) ** 2
+            wanted = 2 * u * length * (16 + 8 * length**0.5) * energy
+        assert_allclose(axis.rests.get()[c, : norm.size], wanted, rtol=1e-9)
+
+
 BOUNDS = """
 template <typename T>
 __device__ void bound(

@@ -503,3 +503,15 @@ def test_queries_are_prepared_once_and_known_by_their_arrays(rng, monkeypatch):
     built.clear()
     del given
     assert len(engine.prepared) == 0
+
+
+def test_numpy_takes_some_windows_at_a_time():
+    """As many as lie in a cache, however long they are."""
+    from skts.engines.numba.search.tiles import _at_a_time
+
+    def work(length):
+        line = LongSeries((np.broadcast_to(0.0, 2 * length),))
+        return SubsequenceNeighbors((np.broadcast_to(0.0, length),), line, n_neighbors=1)
+
+    assert 100 < _at_a_time(work(50)) < 10_000
+    assert _at_a_time(work(1_000_000)) == 1

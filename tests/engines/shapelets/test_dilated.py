@@ -17,6 +17,7 @@ from skts.engines import (
     Series,
     ShapeletFeatures,
     SubsequenceMatches,
+    replace_kernels,
     run,
 )
 from skts.engines.cupy.shapelets import dilated_programs
@@ -145,6 +146,17 @@ def test_starts_are_the_first_of_equal_windows_and_counts_those_of_whole_numbers
     thresholds = np.sqrt(rng.integers(0, 8, 60) / shapelets.lengths)
     work = ShapeletFeatures(shapelets, series, thresholds)
     assert_array_equal(run(work, engine=fast_engine), run(work, engine="oracle"))
+
+
+@pytest.mark.parametrize("n_windows", [64, 127, 128])
+def test_blocks_that_windows_fill(fast_engine, n_windows):
+    """As many, or nearly, as blocks of so many points have room for on the CPU."""
+    rng, width = np.random.default_rng(8), n_windows + 43
+    series = Series(rng.integers(0, 3, (2, 1, width)).astype(float), np.full(2, width))
+    shapelets = cut(rng, series, 5, (44,), (1,), raw=1.0)
+    work = ShapeletFeatures(shapelets, series, np.full(5, 1.2))
+    with replace_kernels(always=False):
+        assert_array_equal(run(work, engine=fast_engine), run(work, engine="oracle"))
 
 
 def test_without_dilation_distances_are_those_of_subsequence_matches():
