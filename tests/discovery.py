@@ -94,5 +94,6 @@ def engine_methods() -> list[tuple[str, str]]:
         for name, one in inspect.getmembers(type(find_engine(engine)), inspect.isfunction)
         if name[0] != "_"
         and not hasattr(Engine, name)
+        and not inspect.isgeneratorfunction(one)  # its steps: see `Engine.compute_all`
         and list(inspect.signature(one).parameters) == ["self", "reduction", "tile", "cancel"]
     ]

@@ -36,7 +36,8 @@ def test_every_kernel_has_a_signature():
     numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
     shapelets = {"Answers", "Block", "Channel", "Columns", "BoundList", "Lists", "Node", "Pairs"}
     shapelets |= {"Queries", "Rows", "Surveyed", "Windows", "Lines", "Shapelets", "Places"}
-    assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets}
+    profiles = {"Found", "Work"}
+    assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets, *profiles}
 
 
 COSTS = ("Squared", "Absolute")

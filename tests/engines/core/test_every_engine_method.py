@@ -44,7 +44,7 @@ def test_it_is_the_method_of_a_reduction(engine, method):
 
 @every_method
 def test_its_companions_take_what_the_contract_says(engine, method):
-    """``x_bytes(reduction, rows, cols)``, unless the engine counts all alike; ``x_lacks``."""
+    """``x_bytes(reduction, rows, cols)``, unless an engine counts all alike; lacks and steps."""
     kind = type(find_engine(engine))
     counts = getattr(kind, f"{method}_bytes", None)
     assert (counts is not None) == (kind.footprint is Engine.footprint)
@@ -53,14 +53,20 @@ def test_its_companions_take_what_the_contract_says(engine, method):
     lacks = getattr(kind, f"{method}_lacks", None)
     if lacks is not None:
         assert list(inspect.signature(lacks).parameters) == ["self", "reduction"]
+    steps = getattr(kind, f"{method}_steps", None)
+    if steps is not None:
+        assert inspect.isgeneratorfunction(steps)
+        parameters = inspect.signature(getattr(kind, method)).parameters
+        assert list(inspect.signature(steps).parameters) == list(parameters)
 
 
 @pytest.mark.parametrize("engine", engine_names())
 def test_no_companion_is_left_alone(engine):
-    for name, _ in inspect.getmembers(type(find_engine(engine)), inspect.isfunction):
+    for name, one in inspect.getmembers(type(find_engine(engine)), inspect.isfunction):
         method, _, companion = name.rpartition("_")
-        if name[0] != "_" and companion in ("bytes", "lacks"):
-            assert (engine, method) in METHODS, f"{name} of {engine} counts for no method"
+        steps = companion == "steps" and inspect.isgeneratorfunction(one)
+        if name[0] != "_" and (companion in ("bytes", "lacks") or steps):
+            assert (engine, method) in METHODS, f"{name} of {engine} belongs to no method"
 
 
 @every_method_that_runs

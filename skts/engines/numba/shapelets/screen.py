@@ -102,7 +102,9 @@ def _data(context: Any, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir
 class _Loop:
     """A loop from 0 in steps, whose values are phi nodes; its body is built inside ``with``."""
 
-    def __init__(self, builder: ir.IRBuilder, stop: ir.Value, step: int, before: list[ir.Value]):
+    def __init__(
+        self, builder: ir.IRBuilder, stop: ir.Value, step: int, before: list[ir.Value]
+    ) -> None:
         self.builder, self.stop, self.step = builder, stop, step
         start = builder.basic_block
         self.body, self.end = (builder.append_basic_block(name) for name in ("loop", "looped"))
