@@ -389,6 +389,10 @@ class Candidates(NamedTuple):
         least[:, there] = np.minimum.reduceat(D, firsts, axis=1) / root
         error[:, there] = np.maximum.reduceat(slack, firsts, axis=1) / root
         error[:, there] += 1e-12 * least[:, there]
+        if length >= 3:
+            # such distances, and what is joined with them, are one if they differ by 1e-11 or so,
+            # which points of 1e-45 that are compared as they are do
+            error[:, there] += 1e-11
         own = np.repeat(there, counts)
         start = np.concatenate([np.arange(count) for count in counts])
         place = np.column_stack([np.full(len(own), length), own, start, np.full(len(own), channel)])

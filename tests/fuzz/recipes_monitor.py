@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import Any
 
@@ -209,8 +210,12 @@ def reported(
     key = {start: (distance, start) for start, distance in near.items()}
     decided: dict[int, bool] = {}
 
+    starts = sorted(near)
+
     def around(start: int, seen: float) -> list[int]:
-        return [one for one in key if 0 < abs(one - start) <= exclusion and one < seen]
+        first = bisect_left(starts, start - exclusion)
+        beside = starts[first : bisect_right(starts, start + exclusion)]
+        return [one for one in beside if one != start and one < seen]
 
     def settle(known: dict[int, bool], seen: float, ended: bool) -> None:
         changed = True

@@ -17,7 +17,7 @@ from .programs import OPTIONS, program_of
 
 __all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "multiprocessors", "pays", "shared_room"]
 
-#: Bytes of shared memory that a block may have without asking.
+#: Bytes of shared memory that a block may have without asking, what its source declares included.
 SHARED = 48 * 1024
 
 #: Seconds that may be lost for want of a kernel, for each that compiling it takes: a part, since
@@ -54,7 +54,7 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
         The function, which checks its arguments.
     """
     # how much shared memory launches may have is said to each device
-    key = file, name, shared, cp.cuda.Device().id if shared > SHARED else None
+    key = file, name, shared, cp.cuda.Device().id if shared else None
     found = _loaded.get(key)
     if found is not None:
         return found
@@ -101,9 +101,10 @@ def pays(file: str, name: str, seconds: float, to_compile: float) -> bool:
 def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
     """Take a function from its program, which is compiled at need."""
     kernel = module.get_function(name)
-    # the function is the same for all who ask: it keeps the most that was asked for
-    if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):
-        kernel.max_dynamic_shared_size_bytes = shared
+    if shared and shared + kernel.shared_size_bytes > SHARED:
+        # the function is the same for all who ask: it keeps the most that was asked for
+        most = max(shared, kernel.max_dynamic_shared_size_bytes)
+        kernel.max_dynamic_shared_size_bytes = most
     return kernel
 
 

@@ -58,6 +58,10 @@ class RawKernel:
         self._most: dict[int, int] = {}
 
     @property
+    def shared_size_bytes(self) -> int:
+        return self.program.declared
+
+    @property
     def max_dynamic_shared_size_bytes(self) -> int:
         return self._most.get(Device().id, SHARED)
 
@@ -71,7 +75,9 @@ class RawKernel:
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple, *, shared_mem: int = 0
     ) -> None:
         runtime.start()
-        if shared_mem > self.max_dynamic_shared_size_bytes:
+        asked = Device().id in self._most
+        most = self._most[Device().id] if asked else SHARED - self.shared_size_bytes
+        if shared_mem > most:
             raise KernelError(f"{self.name}: {shared_mem} bytes of shared memory not asked for")
         self.program.launch(self.name, self.function, grid, block, tuple(args), int(shared_mem))
 

@@ -263,6 +263,8 @@ class Program:
         for name in ("emulator_shared_begin", "emulator_shared_end"):
             getattr(self.library, name).restype = ctypes.c_void_p
         self.shared = self.library.emulator_shared_begin(), self.library.emulator_shared_end()
+        # bytes of shared memory that the kernel declares, where it is alone
+        self.declared = self.shared[1] - self.shared[0] if len(names) == 1 else 0
 
     def function(self, name: str) -> tuple[int, list[Parameter]]:
         """Address of a kernel, and its parameters."""

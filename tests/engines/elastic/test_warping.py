@@ -279,7 +279,7 @@ def test_bad_options(options, message):
 @pytest.mark.parametrize(
     ("window", "n", "m", "radius"),
     [(None, 5, 7, 12), (0, 5, 5, 0), (0, 5, 9, 4), (3, 9, 9, 3), (0.1, 128, 128, 13)]
-    + [(0.04, 150, 150, 6), (0.07, 100, 100, 7), (1.0, 8, 8, 8), (0.0, 8, 8, 0)],
+    + [(0.04, 150, 150, 6), (0.07, 100, 100, 7), (0.99, 8, 8, 8), (0.0, 8, 8, 0)],
 )
 def test_radius(window, n, m, radius):
     assert Warping(window=window).radius(n, m) == radius
@@ -525,6 +525,21 @@ def test_a_window_is_a_plain_number_for_every_engine(engine, rng, window):
     model = DTWNearestNeighbor(window=window, engine=engine).fit(arrays, [0, 1, 0, 1])
     nearest = reference.nearest(expected, 1, np.arange(4))
     assert_array_equal(model.kneighbors()[1], nearest[1])
+
+
+def test_a_whole_share_and_one_point_are_told_apart(fast_engine, rng):
+    """1.0 equals 1: series of up to 17 points without a limit, and of up to 18 with a band of a point.
+
+    The widest bands of both have 17 points.
+    """
+    lengths = [1, 18, 4, 2, 5, 1, 4, 1, 1]
+    arrays = [rng.normal(size=(2, n)) for n in lengths]
+    shorter = [x[:, :17] for x in arrays]
+    for some, window in ((shorter, 1.0), (arrays, 1), (arrays, 1.0), (shorter, 1)):
+        expected = reference.pairwise_dtw(some, some, window=window)
+        assert_array_equal(pairwise_dtw(some, window=window, engine=fast_engine), expected)
+    assert Warping(window=1.0) == Warping(window=np.float32(1)) == Warping()
+    assert Warping(window=1) != Warping()
 
 
 @pytest.mark.parametrize("window", [10**30, 2**63, 2**31, 10**9, np.uint64(2**64 - 1)], ids=str)

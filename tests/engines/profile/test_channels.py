@@ -13,6 +13,7 @@ from reference_channels import channel_join
 from skts import config_context
 from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
 from skts.engines.core.constants import JOIN_GROUP
+from skts.engines.cupy.profile.channel_programs import choose_walk
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
@@ -90,6 +91,15 @@ def test_many_channels(rng, fast_engine, walk, n_channels, worst):
         check(work, fast_engine)
     else:
         assert "joins series of at most 128 channels" in missing
+
+
+@pytest.mark.gpu
+def test_as_much_shared_memory_as_every_kernel_has(rng, walk):
+    """The walk of 64 channels is given 48 KiB, and its kernel declares some more."""
+    line = make_channels(["walk"] * 64, 20, rng)
+    work = ChannelJoin.of(line, None, 5, ChannelRule((32,)), exclusion=4, precision="float64")
+    assert choose_walk(work, "double").shared == 48 * 1024
+    check(work, "cupy")
 
 
 def test_farthest_channels_where_each_window_lacks_others(rng, fast_engine, walk):

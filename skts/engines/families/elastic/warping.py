@@ -39,7 +39,8 @@ class Warping:
     window : int, float or None, default None
         Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
         longer series, rounded up (as the UCR archive does); None is no limit. Scalars of NumPy
-        become Python's here, so that all that follows works with one and the same number.
+        become Python's here, so that all that follows works with one and the same number; 1.0
+        becomes None.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         Whether both series are matched in full; or the first to a contiguous part of the second;
         or the second to a contiguous part of the first.
@@ -95,6 +96,9 @@ class Warping:
                 f"window={window} does not go with alignment={self.alignment!r}: a band needs the "
                 "ends of both series matched."
             )
+        if window == 1.0 and isinstance(window, float):
+            # no limit; and 1.0 equals 1, so that what is remembered by options would not tell them apart
+            object.__setattr__(self, "window", None)
 
     @property
     def squared(self) -> bool:
