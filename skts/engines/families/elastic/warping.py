@@ -97,7 +97,7 @@ class Warping:
                 "ends of both series matched."
             )
         if window == 1.0 and isinstance(window, float):
-            # no limit; and 1.0 equals 1, so that what is remembered by options would not tell them apart
+            # no limit; and 1.0 equals 1: what is remembered by options must tell them apart
             object.__setattr__(self, "window", None)
 
     @property
