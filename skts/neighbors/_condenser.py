@@ -307,8 +307,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             return math.inf
         if isinstance(window, int):
             return min(window, series.n_timepoints) / series.n_timepoints
-        if window is not None:
-            return window
+        if self.window is not None:
+            return float(self.window)
         if not self.adapt_window:
             return math.inf
         distances = [self._distance(percent / 100) for percent in range(101)]

@@ -141,7 +141,8 @@ class AlignmentDisplay(PanelsMixin):
         first, second = (_points(one) for one in (x, y))
         radius = None
         if window is not None:
-            radius = int(Warping(window=window).radius(first.shape[1], second.shape[1]))
+            n, m = first.shape[1], second.shape[1]
+            radius = min(int(Warping(window=window).radius(n, m)), max(n, m))
         display = cls(first, second, path, distance, cost, radius, names)
         return display.plot(series=series, axes=axes)
 
