@@ -232,7 +232,7 @@ def _of_searches(choose: _Choice) -> Iterator[Change]:
 
 
 def _of_shapelets(choose: _Choice) -> Iterator[Change]:
-    """Columns of a strip of a walk; keys of a lane of an order line, or a block for one."""
+    """Columns of a walk; keys of a lane of an order line, or a block for one; what lists hold."""
     programs = importlib.import_module(f"{_CUPY}.shapelets.programs")
     chosen, plain = choose(programs.WALKS, "columns"), programs.walk_kernel
     keys = choose((*programs.KEYS, None), "keys")
@@ -247,3 +247,7 @@ def _of_shapelets(choose: _Choice) -> Iterator[Change]:
     yield f"{_CUPY}.shapelets.programs", "KEYS", some
     if choose((False, True), "sorted"):
         yield f"{_CUPY}.shapelets.order_lines", "SORTED_BYTES", NOTHING
+    if choose((False, True), "listed"):
+        # lists are looked through for candidates of the same points, and measured in parts
+        yield f"{_CUPY}.shapelets.order_lines", "FIRST_BATCH", 8
+        yield f"{_CUPY}.shapelets.order_lines", "MEASURED_TWICE", NOTHING
