@@ -77,7 +77,7 @@ class RawKernel:
         runtime.start()
         asked = Device().id in self._most
         most = self._most[Device().id] if asked else SHARED - self.shared_size_bytes
-        if shared_mem > most:
+        if shared_mem and shared_mem > most:
             raise KernelError(f"{self.name}: {shared_mem} bytes of shared memory not asked for")
         self.program.launch(self.name, self.function, grid, block, tuple(args), int(shared_mem))
 
