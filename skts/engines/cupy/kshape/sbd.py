@@ -55,11 +55,6 @@ class Spectra(NamedTuple):
     values: cp.ndarray
     transform: Transform | None
 
-    @property
-    def n(self) -> int:
-        """Points of a transform."""
-        return self.values.shape[2]
-
 
 def upload(shapes: Shapes) -> DeviceShapes:
     """Copy series to the device."""

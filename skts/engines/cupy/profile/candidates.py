@@ -157,38 +157,60 @@ def _measure(
     if k == 1:
         certify_nearest(lines, join, pairs, reached, (found.distances[:, 0], found.indices[:, 0]))
         return
-    kept, n_kept = cp.empty((2, n_cells), np.int32), cp.zeros(1, np.int32)
-    blocks = _blocks(n_cells)
+    kept = _keep(pairs, reached)
+    # bounds are not needed any more
+    distances = pairs.values
+    _certify(kept, lines, join, distances)
+    count = read_number(kept["n_pairs"])
+    if count:
+        _keep_nearest(found, kept["windows"][:count], distances[:count], kept["places"][:count])
+
+
+def _keep(
+    pairs: Pairs, reached: cp.ndarray, chosen: cp.ndarray | None = None
+) -> dict[str, cp.ndarray]:
+    """Return arguments of kernels: the pairs that windows have not surpassed.
+
+    Where `chosen` is given, the place of one such pair of each window goes there, and only the
+    others are returned.
+    """
+    capacity = pairs.windows.size
+    (windows, places), count = cp.empty((2, capacity), np.int32), cp.zeros(1, np.int32)
     load_kernel("profile/candidates.cu", "keep")(
-        blocks,
+        _blocks(capacity),
         THREADS,
         windows=pairs.windows,
         places=pairs.places,
         uppers=pairs.values,
         n_pairs=pairs.count,
         reached=reached,
-        kept_windows=kept[0],
-        kept_places=kept[1],
-        n_kept=n_kept,
+        chosen=chosen,
+        kept_windows=windows,
+        kept_places=places,
+        n_kept=count,
     )
-    # bounds are not needed any more
-    distances = pairs.values
+    return {"windows": windows, "places": places, "n_pairs": count}
+
+
+def _certify(
+    kept: dict[str, cp.ndarray],
+    lines: cp.ndarray,
+    join: Join,
+    found: cp.ndarray,
+    nearest: tuple[cp.ndarray | None, cp.ndarray | None] = (None, None),
+) -> None:
+    """Certify the pairs that `_keep` has returned; the `nearest` distances fall to theirs."""
     load_kernel("profile/candidates.cu", "certify")(
-        blocks,
+        _blocks(found.size),
         THREADS,
-        windows=kept[0],
-        places=kept[1],
-        n_pairs=n_kept,
+        **kept,
         lines=lines,
         length=join.length,
         normalize=join.normalize,
-        distances=None,
-        indices=None,
-        found=distances,
+        distances=nearest[0],
+        indices=nearest[1],
+        found=found,
     )
-    count = read_number(n_kept)
-    if count:
-        _keep_nearest(found, kept[0, :count], distances[:count], kept[1, :count])
 
 
 def _blocks(count: int) -> int:
@@ -292,22 +314,9 @@ def certify_nearest(
     nearest : tuple of (distances, indices)
         Neighbours that are known, to which this adds.
     """
-    (distances, indices), capacity = nearest, pairs.windows.size
-    chosen, n_others = filled(distances.size, TAKES_NO_PART, np.int32), cp.zeros(1, np.int32)
-    others, blocks = cp.empty((2, capacity), np.int32), _blocks(capacity)
-    load_kernel("profile/candidates.cu", "place_pairs")(
-        blocks,
-        THREADS,
-        windows=pairs.windows,
-        places=pairs.places,
-        uppers=pairs.values,
-        n_pairs=pairs.count,
-        reached=reached,
-        chosen=chosen,
-        other_windows=others[0],
-        other_places=others[1],
-        n_others=n_others,
-    )
+    distances, indices = nearest
+    chosen = filled(distances.size, TAKES_NO_PART, np.int32)
+    others = _keep(pairs, reached, chosen)
     load_kernel("profile/candidates.cu", "certify_chosen")(
         blocks_for(chosen.size, THREADS),
         THREADS,
@@ -319,21 +328,10 @@ def certify_nearest(
         distances=distances,
         indices=indices,
     )
-    rest = {"windows": others[0], "places": others[1], "n_pairs": n_others}
-    # bounds are not needed any more
-    load_kernel("profile/candidates.cu", "certify")(
-        blocks,
-        THREADS,
-        **rest,
-        lines=lines,
-        length=join.length,
-        normalize=join.normalize,
-        distances=distances,
-        indices=indices,
-        found=pairs.values,
-    )
+    found = pairs.values  # bounds are not needed any more
+    _certify(others, lines, join, found, nearest)
     load_kernel("profile/candidates.cu", "first_of_equals")(
-        blocks, THREADS, **rest, distances=distances, found=pairs.values, indices=indices
+        _blocks(found.size), THREADS, **others, distances=distances, found=found, indices=indices
     )
 
 
