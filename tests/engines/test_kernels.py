@@ -50,7 +50,7 @@ from skts.engines.families.profile.lines import (
     line_of_pieces,
 )
 from skts.engines.families.profile.nearest import MOST_UNSORTED, least_of_rows
-from skts.engines.families.profile.statistics import window_statistics
+from skts.engines.families.profile.statistics import settle_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes, windows
 from skts.engines.numba.elastic import (
@@ -529,7 +529,8 @@ def test_ranges_that_are_just_constant(sign):
         constant = steps * unit * 2.0**40 <= largest
         assert constant == (low + steps >= steps * 2**40)
         assert (window_moments(window, 0, 3) == (0.0, 0.0)) == constant
-        assert bool(window_statistics(window, 3).constant[0]) == constant
+        _, *spread = windows.statistics(window, 3)
+        assert settle_statistics(*spread, np.ones(1, bool)).constant.tolist() == [constant]
 
 
 def test_a_spike_leaves_later_windows_known_and_right(rng):
