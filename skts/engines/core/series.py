@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...exceptions import EngineNotAvailableError
+from .constants import CONSTANT, SMALLEST_RANGE
 from .engine import Engine
 from .registry import engine_names, find_engine
 
-__all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
+__all__ = ["Series", "are_constant", "fetch", "lies_on_gpu", "read_only"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Series")
@@ -226,6 +227,13 @@ def _ask_owner(array: Any, name: str, ask: Callable[[Engine], T]) -> T:
                     "array."
                 ) from error
     raise EngineNotAvailableError(f"{name} lies in the memory of a device that no engine reads.")
+
+
+def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which windows are constant, or channels of series, by least and largest points."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    constant: np.ndarray = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
+    return constant
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

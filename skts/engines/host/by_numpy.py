@@ -13,7 +13,7 @@ from .small_work import ENTRIES
 __all__ = ["distances", "held_bytes", "seconds", "statistics", "z_normalize"]
 
 
-def statistics(points: np.ndarray, length: int, *, anchored: bool = True) -> list[np.ndarray]:
+def statistics(points: np.ndarray, length: int, anchored: bool | None = None) -> list[np.ndarray]:
     """Mean, deviation, least and largest point of all windows: see `windows.statistics`."""
     n_windows = points.size - length + 1
     mean, deviation, low, high = found = [np.empty(n_windows) for _ in range(4)]

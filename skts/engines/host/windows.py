@@ -1,7 +1,7 @@
 """Mean, deviation and range of every window, and certified distances of windows.
 
-Points of a window count from the first of them, those of distances where `anchored` (True, else
-None): what it is then depends on its own points alone, and an offset costs no precision.
+With `anchored` (True, else None) points of a window count from the first of them: what it is then
+depends on its own points alone, and an offset costs no precision.
 
 Sums are taken in the order of time. TOGETHER windows are summed side by side, some points of each
 in one pass over the sums: these lie in memory, which the compiler cannot know to be apart from the
@@ -76,15 +76,16 @@ def cut(points, ranges, length, ratio):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def statistics(points, length):
-    """Two-pass mean, less the first point, and deviation of all windows of finite points; range."""
+def statistics(points, length, anchored=None):
+    """Two-pass mean and deviation of all windows of finite points; their least and largest ones."""
     n_windows = points.size - length + 1
     mean, deviation = np.zeros(n_windows), np.zeros(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
     anchor = np.zeros(TOGETHER)
     for first in range(0, n_windows, TOGETHER):
         count = min(TOGETHER, n_windows - first)
-        put(points[first : first + count], anchor)
+        if anchored is not None:
+            put(points[first : first + count], anchor)
         total, squares = mean[first : first + count], deviation[first : first + count]
         for t in range(0, length - 7, 8):
             x = points[first + t : first + t + count + 7]

@@ -19,8 +19,8 @@ from skts.engines.host import by_numpy, windows
 def window_statistics(series, length):
     """Means, from the first point of each window on, and what engines make of the deviations."""
     points, finite = fill_gaps(series)
-    mean, *spread = windows.statistics(points, length)
-    for a, b in zip((mean, *spread), by_numpy.statistics(points, length), strict=True):
+    mean, *spread = windows.statistics(points, length, True)
+    for a, b in zip((mean, *spread), by_numpy.statistics(points, length, True), strict=True):
         assert_array_equal(a, b)
     return mean, settle_statistics(*spread, whole_windows(finite, length))
 

@@ -29,7 +29,7 @@ from skts.engines.cupy.search.room import (
     least_bytes,
     row_bytes,
 )
-from skts.engines.families.search.subsequence import TileMatches
+from skts.engines.families.search.subsequence import TileMatches, normalize_windows
 
 LENGTH = 21
 
@@ -431,10 +431,10 @@ def test_running_statistics_keep_their_promise(rng):
         n_windows = line.size - LENGTH + 1
         mean, inverse = np.zeros(n_windows), np.ones(n_windows)
         subsequence_search.running_statistics(line, LENGTH, n_windows, mean, inverse)
-        exact, rough = np.empty(LENGTH), np.empty(LENGTH)
         for start in range(0, n_windows, 7):
-            subsequence_search.normalize_window(line, start, LENGTH, True, exact)
-            rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
+            window = line[start : start + LENGTH]
+            exact = normalize_windows(window, True)
+            rough = (window - mean[start]) * inverse[start]
             if not np.isnan(inverse[start]):
                 error = np.abs(rough - exact)
                 assert np.all(error <= subsequence_search.RUNNING_ERROR * (1 + np.abs(exact)))

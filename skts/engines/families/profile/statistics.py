@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...core.series import are_constant
 
 __all__ = ["WindowStatistics", "settle_statistics"]
 
@@ -44,6 +44,5 @@ def settle_statistics(
     deviation: np.ndarray, low: np.ndarray, high: np.ndarray, finite: np.ndarray
 ) -> WindowStatistics:
     """Decide which windows are constant, by their range, and clear what is not finite."""
-    largest = np.maximum(np.abs(low), np.abs(high))
-    constant = finite & (high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE))
+    constant = finite & are_constant(low, high)
     return WindowStatistics(np.where(finite & ~constant, deviation, 0.0), constant, finite)

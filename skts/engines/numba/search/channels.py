@@ -21,7 +21,7 @@ from ...families.search.subsequence import (
     SubsequenceNeighbors,
     TileMatches,
     greedy,
-    normalize_query,
+    normalize_windows,
     query_envelope,
 )
 from ...host.arrays import put
@@ -222,7 +222,7 @@ class _Search:
         self.warping: Warping = reduction.warping
         self.normalize = bool(reduction.normalize)
         given = np.array(reduction.queries[row], np.float64)
-        self.query = normalize_query(given, self.normalize)
+        self.query = normalize_windows(given, self.normalize)
         self.length = length = given.shape[1]
         self.need, self.exclusion = reduction.apart(length), reduction.exclusion_of(length)
         self.limit = reduction.limit_of(row)

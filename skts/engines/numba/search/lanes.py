@@ -26,7 +26,6 @@ __all__ = [
     "AlikeQueries",
     "InLanes",
     "local_envelope",
-    "normalize_window",
     "running_statistics",
     "search",
 ]
@@ -195,18 +194,6 @@ def window_moments(points, first, length):
         squares += d * d
     deviation = np.sqrt(squares / length)
     return mean, 1.0 / deviation
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def normalize_window(points, first, length, normalize, out):
-    """Write a window z-normalised, or as it is."""
-    anchor, mean, inverse = 0.0, 0.0, 1.0
-    if normalize:
-        anchor = points[first]
-        mean, inverse = window_moments(points, first, length)
-    for i in range(length):
-        point = points[first + i]
-        out[i] = ((point - anchor) - mean) * inverse if normalize else point
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})

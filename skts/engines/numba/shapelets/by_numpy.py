@@ -30,7 +30,7 @@ def _describe(
     """Mean and inverse deviation of all windows, which are constant, which are finite."""
     finite = np.isfinite(line)
     points = np.where(finite, line, 0.0)
-    mean, deviation, low, high = by_numpy.statistics(points, length, anchored=False)
+    mean, deviation, low, high = by_numpy.statistics(points, length)
     found = settle_statistics(deviation, low, high, whole_windows(finite, length))
     return mean, found.inverse, found.constant, found.finite
 
