@@ -83,6 +83,10 @@ def test_figures_of_the_guide_are_of_records(module, path):
     for name, work in re.findall(r":recorded:`([^|`]+)\|([^`]+)`", text):
         (row,) = headlines.rows_of(headlines.read(name.strip()), work.strip())
         assert headlines.figure(row)
+    for paragraph in re.split(r"\n\s*\n", text):
+        for name in re.findall(r":recorded:`([^|`]+)\|", paragraph):
+            for card in re.findall(r"\b[ABH]\d00\b", paragraph):
+                assert card in str(headlines.read(name.strip())), f"{name} is of another device"
     for words in re.findall(r"[^.;]*recorded run <[^.;]*", text):
         assert not re.search(r"\d (seconds|s|times)\b", words), words
 
