@@ -803,7 +803,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
-        ("Spectra.n", "return self.values.shape[2]", ("2 -> 1",), UNREAD),
         (
             "extend",
             "double rest[2] = {0, 0}, inner = 0;",
