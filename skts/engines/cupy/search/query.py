@@ -114,7 +114,7 @@ class Query:
 
         def build() -> dtw.DeviceSeries:
             points = self.certified if certified else self.single.astype(np.float64)
-            made = dtw.upload(Series(points[np.newaxis], np.array([self.length])))
+            made = dtw.upload(Series.of(points[np.newaxis]))
             return made if certified else dtw.rescale(made, Rescaling())
 
         return self.once(certified, build)

@@ -40,9 +40,7 @@ class EveryWindow:
 
     def block(self, query: np.ndarray, windows: np.ndarray) -> DTWMatrix:
         """The work of comparing a normalised query (n_channels, length) with some windows."""
-        length = query.shape[1]
-        asked = Series(query[np.newaxis], np.array([length]))
-        return DTWMatrix(asked, Series(windows, np.full(len(windows), length)), self.warping)
+        return DTWMatrix(Series.of(query[np.newaxis]), Series.of(windows), self.warping)
 
     @property
     def sample(self) -> DTWMatrix:
