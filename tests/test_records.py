@@ -74,7 +74,9 @@ def test_pages_quote_no_seconds_of_their_own():
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs").glob("user_guide/**/*.rst")), ids=lambda path: path.stem
+    "path",
+    sorted((ROOT / "docs" / "user_guide").glob("**/*.[rc]s[tv]")),
+    ids=lambda path: path.name,
 )
 def test_figures_of_the_guide_are_of_records(module, path):
     """Where a page points to a recorded run, its figures are looked up, and are there."""
