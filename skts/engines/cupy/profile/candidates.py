@@ -8,7 +8,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from ...core.constants import TAKES_NO_PART
+from ...core.constants import PAIR_COLUMNS, PAIR_ROWS, PAIR_WARPS, TAKES_NO_PART
 from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
 from ..transfers import bring, filled, read_number, send
@@ -31,8 +31,6 @@ THREADS = 128
 #: Blocks for each multiprocessor that take pairs, or runs, in turns: how many there are the host is
 #: not told.
 BLOCKS = 16
-#: Rows and columns of a block of pairs, and warps of a block of threads: those of ``pairs.cu``.
-ROWS, COLUMNS, RUN_WARPS = 32, 16, 4
 
 
 class Pairs(NamedTuple):
@@ -255,7 +253,7 @@ def score_runs(
         list=runs,
         count=count,
         origin=origin,
-        size=COLUMNS if at else ROWS,
+        size=PAIR_COLUMNS if at else PAIR_ROWS,
         places=heads,
         n_heads=n_heads,
     )
@@ -281,8 +279,8 @@ def score_runs(
         "n_pairs": pairs.count,
     }
     load_kernel("profile/pairs.cu", pairs_kernel(join.normalize))(
-        min(blocks_for(count, RUN_WARPS), BLOCKS * multiprocessors()),
-        32 * RUN_WARPS,
+        min(blocks_for(count, PAIR_WARPS), BLOCKS * multiprocessors()),
+        32 * PAIR_WARPS,
         list=runs,
         count=count,
         heads=heads,
