@@ -66,7 +66,6 @@ from skts.engines.numba.kshape import sbd
 from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
-    RUNNING_ERROR,
     AlikeQueries,
     Comparison,
     InLanes,
@@ -80,9 +79,8 @@ from skts.engines.numba.search.lanes import (
     local_envelope,
     moments_of_lanes,
     promising,
-    running_statistics,
-    window_moments,
 )
+from skts.engines.numba.search.statistics import RUNNING_ERROR, running_statistics, window_moments
 
 GO_ON = np.zeros(1, np.uint8)
 

@@ -23,6 +23,7 @@ from ..elastic.cells import cell_of
 from ..elastic.dtw import block_kernel
 from . import channels, lanes
 from .lanes import AlikeQueries, Comparison, InLanes, Piece
+from .statistics import running_statistics
 
 __all__ = ["SubsequenceTiles"]
 
@@ -259,5 +260,5 @@ def _prepare(
     whole = whole_windows(finite, length)[:n_windows]
     mean, inverse = np.zeros(n_lanes), np.ones(n_lanes)
     if reduction.normalize:
-        lanes.running_statistics(points, length, n_windows, mean, inverse)
+        running_statistics(points, length, n_windows, mean, inverse)
     return Piece(points, whole, mean, inverse)
