@@ -24,7 +24,27 @@ SHORTEST = 3
 
 
 def window_lengths(window: Any, series: list[np.ndarray], name: str = "window") -> list[int]:
-    """Points of the windows that are asked for."""
+    """Return how many points the windows have that are asked for.
+
+    Parameters
+    ----------
+    window : int, float, "auto", or list of int and float
+        As users give it: points, shares of the shortest series, or the period.
+    series : list of ndarray
+        Each channel of each series.
+    name : str, default "window"
+        What it is called in messages.
+
+    Returns
+    -------
+    list of int
+        Points of each, in the order in which they are given.
+
+    Raises
+    ------
+    ValueError
+        If a length is none, or longer than all series.
+    """
     shortest = min(points.size for points in series)
     longest = max(points.size for points in series)
     if isinstance(window, str):
@@ -60,7 +80,20 @@ def window_lengths(window: Any, series: list[np.ndarray], name: str = "window") 
 
 
 def period_of(series: list[np.ndarray], shortest: int) -> int:
-    """The lag of the clearest peak of autocorrelation; see `window`."""
+    """Return the lag of the clearest peak of autocorrelation.
+
+    Parameters
+    ----------
+    series : list of ndarray
+        Each channel of each series.
+    shortest : int
+        Points of the shortest.
+
+    Returns
+    -------
+    int
+        Points of a period; a tenth of the shortest series where there is none.
+    """
     from scipy.signal import find_peaks  # takes a tenth of a second, and few need it
 
     looked_at: list[np.ndarray] = []
@@ -133,7 +166,20 @@ def _moving_mean(points: np.ndarray, reach: int) -> np.ndarray:
 
 
 def private_line(series: list[np.ndarray], gap: int) -> ConcatenatedSeries:
-    """A line of our own; a single memory map is kept by reference."""
+    """Return a line of our own; a single memory map is kept by reference.
+
+    Parameters
+    ----------
+    series : list of ndarray
+        What lies on the line, one behind the other.
+    gap : int
+        Points between two series.
+
+    Returns
+    -------
+    ConcatenatedSeries
+        The line, of arrays that nobody else writes to.
+    """
     if len(series) == 1:
         series = [Series.of(series[0][np.newaxis]).freeze().values[0, 0]]
     return ConcatenatedSeries.of(series, gap)
