@@ -79,6 +79,8 @@ class SeriesMixin:
     engine: str | None
     n_jobs: int | None
     verbose: int
+    #: How much of `verbose` is for lines of the estimator itself: the bars of reductions need more.
+    _own_verbose: ClassVar[int] = 0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -162,7 +164,7 @@ class SeriesMixin:
     ) -> Any:
         """Compute a reduction with this estimator's options, where no others are given."""
         engine = self.engine if engine is None else engine
-        verbose = self.verbose if verbose is None else verbose
+        verbose = max(0, self.verbose - self._own_verbose) if verbose is None else verbose
         return run(reduction, engine=engine, n_jobs=self.n_jobs, verbose=verbose)
 
     def _run_all(self, reductions: Sequence[Reduction]) -> list[Any]:

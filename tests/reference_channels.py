@@ -6,10 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from reference_join import window_distances
-
-from skts.engines.families.profile.join import JoinPart
-from skts.engines.families.profile.nearest import Nearest
+from reference_join import part_of_join, window_distances
 
 
 def counted(distances, number, include, worst):
@@ -81,17 +78,4 @@ class ChannelOracle:
     """Plain loops for joins of many channels."""
 
     def channel_join(self, reduction, tile, cancel):
-        both, left, right = channel_join(replace(reduction, sides=True))
-        if not reduction.within:
-            return JoinPart(Nearest(*(part[tile.rows] for part in both)), None)
-        return JoinPart(
-            Nearest(*_inside(right, tile.rows, tile.cols)),
-            Nearest(*_inside(left, tile.cols, tile.rows)),
-        )
-
-
-def _inside(found, windows, others):
-    """Neighbours of some windows, without those outside of a run."""
-    distances, indices = (part[windows] for part in found)
-    inside = (indices >= others.start) & (indices < others.stop)
-    return np.where(inside, distances, np.inf), np.where(inside, indices, -1)
+        return part_of_join(reduction, tile, *channel_join(replace(reduction, sides=True)))

@@ -150,13 +150,17 @@ class JoinOracle:
         return found[:, tile.cols]
 
     def join(self, reduction, tile, cancel):
-        both, left, right = join(replace(reduction, sides=True))
-        if not reduction.within:
-            return JoinPart(Nearest(*(part[tile.rows] for part in both)), None)
-        return JoinPart(
-            Nearest(*_inside(right, tile.rows, tile.cols)),
-            Nearest(*_inside(left, tile.cols, tile.rows)),
-        )
+        return part_of_join(reduction, tile, *join(replace(reduction, sides=True)))
+
+
+def part_of_join(reduction, tile, both, left, right):
+    """Answer of a tile: neighbours on both sides, on the left and on the right of all windows."""
+    if not reduction.within:
+        return JoinPart(Nearest(*(part[tile.rows] for part in both)), None)
+    return JoinPart(
+        Nearest(*_inside(right, tile.rows, tile.cols)),
+        Nearest(*_inside(left, tile.cols, tile.rows)),
+    )
 
 
 def _inside(found, windows, others):

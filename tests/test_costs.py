@@ -23,8 +23,7 @@ from skts import (
     config_context,
 )
 from skts.cluster import choose_n_clusters
-from skts.engines.families.search.every_window import normalize_windows
-from skts.engines.families.search.subsequence import normalize_query
+from skts.engines.families.search.subsequence import normalize_windows
 from skts.metrics import PointCost, dtw_matches, pairwise_distances, silhouette_samples
 from skts.neighbors import dtw_window_search, elastic_parameter_search
 from skts.plotting import AlignmentDisplay
@@ -235,7 +234,8 @@ def test_windows_of_several_channels_have_the_bits_of_queries(rng):
     windows = rng.normal(size=(4, 3, 7)) * 1e3
     windows[1, 2] = 5.0
     for window, found in zip(windows, normalize_windows(windows, True), strict=True):
-        assert_array_equal(found, normalize_query(window, True))
+        assert_array_equal(found, normalize_windows(window, True))
+        assert_array_equal(found[0], normalize_windows(window[0], True))
     assert_array_equal(normalize_windows(windows, False), windows)
 
 

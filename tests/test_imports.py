@@ -417,6 +417,18 @@ def test_classes_describe_the_parameters_of_their_constructor(kind):
     assert described(sections(kind)["Parameters"]) == set(inspect.signature(kind).parameters)
 
 
+def test_the_developer_guide_says_where_each_thing_is():
+    """Each module and folder of the package, and each of the parts that all engines share."""
+    page = (PACKAGE.parent / "docs" / "developer" / "architecture.rst").read_text(encoding="utf-8")
+    for path in sorted(PACKAGE.iterdir()):
+        if path.suffix == ".py" and path.name != "__init__.py":
+            assert f"``skts/{path.name}``" in page
+        elif path.is_dir() and (path / "__init__.py").exists():
+            assert f"``skts/{path.name}/``" in page
+    for path in (PACKAGE / "engines" / "core").glob("[!_]*.py"):
+        assert f"``{path.stem}``" in page
+
+
 def test_the_package_is_typed_and_has_a_version():
     assert (PACKAGE / "py.typed").exists()
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", skts.__version__)

@@ -74,7 +74,9 @@ def test_pages_quote_no_seconds_of_their_own():
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs").glob("user_guide/**/*.rst")), ids=lambda path: path.stem
+    "path",
+    sorted((ROOT / "docs" / "user_guide").glob("**/*.[rc]s[tv]")),
+    ids=lambda path: path.name,
 )
 def test_figures_of_the_guide_are_of_records(module, path):
     """Where a page points to a recorded run, its figures are looked up, and are there."""
@@ -83,6 +85,10 @@ def test_figures_of_the_guide_are_of_records(module, path):
     for name, work in re.findall(r":recorded:`([^|`]+)\|([^`]+)`", text):
         (row,) = headlines.rows_of(headlines.read(name.strip()), work.strip())
         assert headlines.figure(row)
+    for paragraph in re.split(r"\n\s*\n", text):
+        for name in re.findall(r":recorded:`([^|`]+)\|", paragraph):
+            for card in re.findall(r"\b[ABH]\d00\b", paragraph):
+                assert card in str(headlines.read(name.strip())), f"{name} is of another device"
     for words in re.findall(r"[^.;]*recorded run <[^.;]*", text):
         assert not re.search(r"\d (seconds|s|times)\b", words), words
 

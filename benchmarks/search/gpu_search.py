@@ -62,7 +62,7 @@ def kernel_row(rng, n_points, length, must, reach):
     from skts.engines.cupy.search.programs import choose_warp
     from skts.engines.cupy.search.query import prepare_query
     from skts.engines.cupy.search.upload import UploadedPart
-    from skts.engines.numba.search import lanes
+    from skts.engines.families.search.subsequence import normalize_windows
 
     line, given = walk(rng, n_points), walk(rng, length)
     work = SubsequenceNeighbors((given,), LongSeries((line,)))
@@ -84,9 +84,7 @@ def kernel_row(rng, n_points, length, must, reach):
     seconds = median(elapsed[1:])
 
     sample = np.unique(np.linspace(0, tile.shape[1] - 1, 200).astype(int))
-    exact = np.empty((sample.size, 1, length))
-    for row, start in enumerate(sample):
-        lanes.normalize_window(line, start, length, True, exact[row, 0])
+    exact = normalize_windows(line[sample[:, None, None] + np.arange(length)], True)
     sides = (
         Series(values, np.full(len(values), length))
         for values in (exact, query.certified.reshape(1, 1, length))

@@ -334,4 +334,4 @@ def _mean(series: Series, weights: np.ndarray) -> Series:
         times, known = np.linspace(0, length - 1, n), np.arange(length)
         for channel, points in enumerate(series.values[place, :, :length]):
             total[channel] += weights[place] * np.interp(times, known, points)
-    return Series((total / np.sum(weights))[np.newaxis], np.array([n]))
+    return Series.of((total / np.sum(weights))[np.newaxis])

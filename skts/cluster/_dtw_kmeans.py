@@ -32,7 +32,7 @@ from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
-from ..engines import DTWMatrix, DTWNeighbors, Engine, Reduction, Series, get_engine
+from ..engines import DTWMatrix, DTWNeighbors, Engine, Series, get_engine
 from ._centers import averaged, replaced, with_nan
 from ._nearest_centers import NearestCenters
 
@@ -196,6 +196,7 @@ class DTWKMeans(
     True
     """
 
+    _own_verbose = 1  # iterations
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"}), "array-like"],
@@ -494,15 +495,6 @@ class DTWKMeans(
                 f"{self.n_clusters} of {series.n_channels} are needed here."
             )
         return given.freeze()
-
-    def _run(
-        self,
-        reduction: Reduction,
-        engine: str | Engine | None = None,
-        verbose: int | None = None,
-    ) -> Any:
-        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
-        return super()._run(reduction, engine, max(0, self.verbose - 1))
 
     def _run_once(
         self, engine: Engine, series: Series, centers: Series, least: float, number: str

@@ -25,7 +25,7 @@ from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, is_3d
 from ..base import SeriesMixin
-from ..engines import DTWMatrix, DTWNeighbors, Engine, Reduction, Series, get_engine
+from ..engines import DTWMatrix, DTWNeighbors, Series, get_engine
 from ._centers import with_nan
 from ._medoids import Start, alternate, draw, swap
 
@@ -160,6 +160,7 @@ class DTWKMedoids(
     array([0], dtype=int32)
     """
 
+    _own_verbose = 1  # iterations
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"pam", "alternate"})],
@@ -362,15 +363,6 @@ class DTWKMedoids(
         if np.unique(given).size < given.size:
             raise ValueError("init holds the number of a series twice.")
         return given.astype(np.int64)
-
-    def _run(
-        self,
-        reduction: Reduction,
-        engine: str | Engine | None = None,
-        verbose: int | None = None,
-    ) -> Any:
-        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
-        return super()._run(reduction, engine, max(0, self.verbose - 1))
 
     def _best_of_runs(self, rows: DistanceRows, given: np.ndarray | None) -> Start:
         """Start as often as asked for, and keep the run with the least inertia."""

@@ -30,7 +30,6 @@ from ..engines import (
     Assignment,
     Engine,
     MemberParts,
-    Reduction,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
@@ -194,6 +193,7 @@ class KShapeClusterer(
     2
     """
 
+    _own_verbose = 1  # iterations
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"random", "series", "plusplus"}), "array-like"],
@@ -538,15 +538,6 @@ class KShapeClusterer(
                 f"{expected} is needed here."
             )
         return Shapes.normalized(given, short=series.n_timepoints < SHORT)
-
-    def _run(
-        self,
-        reduction: Reduction,
-        engine: str | Engine | None = None,
-        verbose: int | None = None,
-    ) -> Any:
-        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
-        return super()._run(reduction, engine, max(0, self.verbose - 1))
 
     def _run_once(
         self,

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from .._metrics import METRIC, METRIC_PARAMS, distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from .._validation import check_series
 from ..engines import DTWMatrix, DTWPath, run
 from ._dtw import _WARPING, _WORK, _check_pair, _check_sets
 
@@ -104,10 +103,7 @@ def pairwise_distances(
            [7., 7., 0.]])
     """
     distance = distance_of(metric, metric_params, cost=cost, window=window, alignment=alignment)
-    if Y is None:
-        rows = cols = check_series(X)
-    else:
-        rows, cols = _check_sets(X, Y)
+    rows, cols = _check_sets(X, Y)
     work = DTWMatrix(*distance.sides(rows, cols))
     return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 

@@ -300,10 +300,7 @@ def pairwise_dtw(
            [7.07106781, 6.55743852, 0.        ]])
     """
     warping = _warping(metric, cost, window, alignment)
-    if Y is None:
-        rows = cols = check_series(X)
-    else:
-        rows, cols = _check_sets(X, Y)
+    rows, cols = _check_sets(X, Y)
     return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
 
 
@@ -413,9 +410,11 @@ def _check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
 
 
 def _check_sets(
-    X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike]
+    X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike] | None
 ) -> tuple[Series, Series]:
-    """Two sets of series."""
+    """Two sets of series, or one twice."""
+    if Y is None:
+        return (both := check_series(X)), both
     left, right = (check_series(Z, input_name=name, new=False) for Z, name in ((X, "X"), (Y, "Y")))
     # a single time point of several channels may be compared with longer series
     if left.n_timepoints == 1 == right.n_timepoints:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
-from .._validation import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
 from ._dtw import _check_pair, _check_sets
 
@@ -192,10 +191,7 @@ def pairwise_sbd(
     >>> shifts[0]
     array([0, 2, 0], dtype=int32)
     """
-    if Y is None:
-        left = right = check_series(X)
-    else:
-        left, right = _check_sets(X, Y)
+    left, right = _check_sets(X, Y)
     work = _work(left, right, normalize)
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
     return (found.distances, found.shifts) if return_shifts else found.distances

@@ -28,14 +28,15 @@ from ..engines import (
     ConcatenatedSeries,
     Join,
     Reduction,
+    Series,
     SpacedChannels,
     SpacedNeighbors,
     get_engine,
 )
 from ._channels import one_rule
 from ._growth import check_kept
-from ._motif_finder import _as_series, _private, _window_lengths
 from ._search import exclusion_of
+from ._windows import private_line, window_lengths
 
 __all__ = ["DiscordDetector"]
 
@@ -250,7 +251,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         refuse_channels_of_one_point(X, series)
         n_channels = len(series[0])
         rule = replace(one_rule(self.dimensions, self.include, n_channels), worst=True)
-        (length,) = _window_lengths(self.window, [points for each in series for points in each])
+        (length,) = window_lengths(self.window, [points for each in series for points in each])
         _refuse_short(series, length)
         longest = max(each.shape[1] for each in series)
         exclusion = length - 1 if self.exclusion is None else self.exclusion
@@ -265,7 +266,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             rule,
         )
         gap = scoring.gap(series)
-        pools = tuple(_private([each[c] for each in series], gap) for c in range(n_channels))
+        pools = tuple(private_line([each[c] for each in series], gap) for c in range(n_channels))
         work = scoring.work(pools, None)
         engine = get_engine(self.engine, work)
         scores = scoring.cut(self._run(work, engine), pools)
@@ -275,7 +276,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
                 f"{len(series)} series of X has {_many(scoring.n_neighbors)} that do not start "
                 f"within {scoring.exclusion} points of it or of each other."
             )
-        self._remember_form(X, _as_series(series[0]))
+        self._remember_form(X, Series.of(series[0][np.newaxis]))
         self._scoring, self._pools = scoring, pools
         self._rows: dict[bytes, int] = {}
         first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]

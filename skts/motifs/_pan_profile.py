@@ -18,9 +18,9 @@ from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from ..engines import Join, Lengths, Nearest, check_size, run
 from ._matrix_profile import APART, one_line
-from ._motif_finder import _window_lengths
 from ._records import PanProfile
 from ._search import exclusion_of
+from ._windows import window_lengths
 
 __all__ = ["pan_matrix_profile"]
 
@@ -141,7 +141,7 @@ def pan_matrix_profile(
     """
     line = one_line(a, "a")
     size = line.points.size
-    lengths = np.unique(_window_lengths(windows, [line.points], "windows"))
+    lengths = np.unique(window_lengths(windows, [line.points], "windows"))
     n_windows = size - int(lengths[0]) + 1
     check_size(16 * lengths.size * n_windows, (lengths.size, n_windows))
     pan = _empty(lengths, n_windows)

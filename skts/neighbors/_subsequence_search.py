@@ -211,7 +211,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         if n_channels == 1:
             shortest = shortest[0]
         engine = _engine_of(self.engine, self._search((shortest,), series))
-        self._remember_form(X, _as_series(given[0]))
+        self._remember_form(X, Series.of(given[0][np.newaxis]))
         self._series = series
         self.n_samples_fit_ = len(given)
         self.engine_ = engine.name
@@ -445,15 +445,10 @@ def _without_padding(series: Series) -> tuple[np.ndarray, ...]:
     )
 
 
-def _as_series(points: np.ndarray) -> Series:
-    """One series, of shape (n_channels, n_timepoints), as the validator's form."""
-    return Series(points[np.newaxis], np.array([points.shape[1]]))
-
-
 def _private(points: np.ndarray) -> np.ndarray:
     """A copy of our own that cannot be written to; a memory map is kept by reference.
 
     One channel becomes 1-D.
     """
-    values = _as_series(points).freeze().values[0]
+    values = Series.of(points[np.newaxis]).freeze().values[0]
     return values[0] if len(values) == 1 else values

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,17 +12,12 @@ from skts.averages import Barycenter, dtw_barycenter
 from skts.metrics import pairwise_dtw
 from tests import reference_averages as reference
 
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def as_list(X):
     return [np.atleast_2d(x) for x in X]
-
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 @pytest.mark.parametrize("window", [None, 2, 0.3])

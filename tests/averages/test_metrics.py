@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from skts._alignment import NEVER_RISES, align, alignment_of
 from skts._metrics import distance_of
@@ -21,6 +19,9 @@ from skts.engines.core.verify import verify
 from skts.exceptions import UnsupportedReductionError, VerificationError
 from skts.metrics import pairwise_distances
 from tests import reference_averages as reference
+
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 SQUARED = {"dtw", "adtw", "wdtw", "ddtw", "dog_keeper", "euclidean", "shape_dtw"}
 #: Of each metric some parameters that are not its defaults.
@@ -49,14 +50,6 @@ def marked(metric, *more):
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "elastic_averages.npz") as stored:
     STORED = dict(stored)
 OF_AEON = sorted(key for key in STORED if key.startswith("average."))
-
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def series(rng, metric, n_channels):

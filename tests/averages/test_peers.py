@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from skts import DTWKMeans
 from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.engines import Series, SoftDTWGradient, run
 from skts.metrics import pairwise_dtw, pairwise_soft_dtw, soft_dtw_gradient
+
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "averages.npz") as stored:
     STORED = dict(stored)
@@ -22,14 +23,6 @@ SOFT = [key for key in STORED if key.startswith("softdtw.")]
 SOFT_BARYCENTERS = [key for key in STORED if key.startswith("softbarycenter.")]
 DBA = [key for key in STORED if key.startswith("dba.")]
 SUBGRADIENTS = [key for key in STORED if key.startswith("subgradient.")]
-
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def case(name):

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from skts.averages import _soft_barycenter, soft_dtw_barycenter
 from skts.engines import run
 
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 #: Points of an average that all fall alike: where they do not any more, steps are very long.
 ZEROS = np.zeros((2, 14)), np.zeros((2, 24)), np.zeros((2, 4))
 X = [*ZEROS, *(np.stack([np.zeros(n), np.ones(n)]) for n in (21, 4))]
-
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def test_engines_find_the_same_where_the_search_takes_long_steps(fast_engine):

@@ -14,13 +14,8 @@ from skts.averages import dtw_barycenter
 from skts.engines import Series, SubgradientSteps, Warping, run
 from tests import reference_averages as reference
 
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def as_list(X):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from skts import DTWKMeans
 from skts.metrics import pairwise_distances
 from tests import reference_averages as reference
+
+#: Few iterations are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 #: Others than the first have more kernels to compile.
 METRICS = ["msm", "shape_dtw"] + [
@@ -20,14 +20,6 @@ METRICS = ["msm", "shape_dtw"] + [
     for metric in ("adtw", "ddtw", "dog_keeper", "edr", "erp", "lcss", "twe", "wdtw")
 ]
 SQUARED = {"adtw", "ddtw", "dog_keeper", "euclidean", "shape_dtw", "wdtw"}
-
-
-@pytest.fixture(autouse=True)
-def may_stop_early():
-    """Few iterations are asked for on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def groups(rng, n_channels=1):

@@ -50,7 +50,7 @@ from skts.engines.families.profile.lines import (
     line_of_pieces,
 )
 from skts.engines.families.profile.nearest import MOST_UNSORTED, least_of_rows
-from skts.engines.families.profile.statistics import window_statistics
+from skts.engines.families.profile.statistics import settle_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes, windows
 from skts.engines.numba.elastic import (
@@ -66,7 +66,6 @@ from skts.engines.numba.kshape import sbd
 from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
-    RUNNING_ERROR,
     AlikeQueries,
     Comparison,
     InLanes,
@@ -79,11 +78,9 @@ from skts.engines.numba.search.lanes import (
     gather,
     local_envelope,
     moments_of_lanes,
-    normalize_window,
     promising,
-    running_statistics,
-    window_moments,
 )
+from skts.engines.numba.search.statistics import RUNNING_ERROR, running_statistics, window_moments
 
 GO_ON = np.zeros(1, np.uint8)
 
@@ -529,7 +526,8 @@ def test_ranges_that_are_just_constant(sign):
         constant = steps * unit * 2.0**40 <= largest
         assert constant == (low + steps >= steps * 2**40)
         assert (window_moments(window, 0, 3) == (0.0, 0.0)) == constant
-        assert bool(window_statistics(window, 3).constant[0]) == constant
+        _, *spread = windows.statistics(window, 3, True)
+        assert settle_statistics(*spread, np.ones(1, bool)).constant.tolist() == [constant]
 
 
 def test_a_spike_leaves_later_windows_known_and_right(rng):
@@ -1035,13 +1033,8 @@ def test_bounds_of_the_shortest_series(rng):
 
 def test_moments_of_windows():
     line = np.array([5.0, 1.0, 3.0, 1.0, 3.0, 7.0, 7.0, 7.0 + 2.0**-45, 0.0, 2.0**-520, 0.0])
-    out = np.empty(4)
     mean, inverse = window_moments(line, 1, 4)
     assert (line[1] + mean, inverse) == (2.0, 1.0)
-    normalize_window(line, 1, 4, True, out)
-    assert_array_equal(out, [-1, 1, -1, 1])
-    normalize_window(line, 1, 4, False, out)
-    assert_array_equal(out, line[1:5])
     # constant: a range of 2^-40 of the largest magnitude, or one whose square underflows
     assert window_moments(line, 5, 3) == (0.0, 0.0)
     assert window_moments(line, 8, 3) == (0.0, 0.0)

@@ -27,12 +27,6 @@ from skts.engines import (
 from tests.engines.test_tiny import nearest_pair
 
 
-def as_series(values):
-    values = np.asarray(values, float)
-    values = values[:, None, :] if values.ndim == 2 else values
-    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
-
-
 def assert_nearest(found, matrix, n_neighbors, excluded=None):
     distances, indices = reference.nearest(matrix, n_neighbors, excluded)
     assert_array_equal(found.indices, indices)
@@ -44,7 +38,7 @@ def assert_nearest(found, matrix, n_neighbors, excluded=None):
 def test_rotation(fast_engine, cost, channels):
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        series, queries = (as_series(rng.integers(0, 3, (n, channels, 4))) for n in (8, 2))
+        series, queries = (Series.of(rng.integers(0, 3, (n, channels, 4))) for n in (8, 2))
         matrix = np.array(
             [
                 [rotation_distance(x, y, cost=cost, window=0) for y in series.values]
@@ -62,7 +56,7 @@ def test_rotation_at_an_offset(fast_engine):
         rng = np.random.default_rng(seed)
         X = 2.0**20 + rng.integers(0, 2, (9, 1, 5))
         X[5:] = np.roll(X[:4], seed % 5, axis=2)
-        series, queries = as_series(X), as_series(np.roll(X[[6, 1]], 2, axis=2))
+        series, queries = Series.of(X), Series.of(np.roll(X[[6, 1]], 2, axis=2))
         matrix = np.array(
             [[rotation_distance(x, y, window=0) for y in series.values] for x in queries.values]
         )
@@ -75,7 +69,7 @@ def test_constant_series_at_an_offset_are_as_far_as_they_are(fast_engine):
     """A GPU once found all of them infinitely far."""
     path = Path(__file__).parents[1] / "data" / "defects" / "rotation_inf_on_gpu.npz"
     with np.load(path) as file:
-        series, queries = as_series(file["X"]), as_series(file["Q"])
+        series, queries = Series.of(file["X"]), Series.of(file["Q"])
     matrix = np.array(
         [[rotation_distance(x, y, window=0) for y in series.values] for x in queries.values]
     )
@@ -91,7 +85,7 @@ def test_paths(fast_engine, metric, alignment):
         rng = np.random.default_rng(seed)
         n, m = rng.integers(1, 8, 2)
         x, y = rng.integers(0, 4, (1, 1, n)), rng.integers(0, 4, (1, 1, m))
-        found = run(DTWPath(as_series(x), as_series(y), warping), engine=fast_engine)
+        found = run(DTWPath(Series.of(x), Series.of(y), warping), engine=fast_engine)
         path, distance = reference.dtw_path(x[0], y[0], metric=metric, alignment=alignment)
         assert_array_equal(found.path, path)
         assert found.distance == distance
@@ -134,7 +128,7 @@ def test_every_window(fast_engine, cost):
         rng = np.random.default_rng(seed)
         X = rng.integers(0, 3, (7, 1, 5)).astype(float)
         radii = np.arange(5)[::-1].copy()
-        work = DTWWindowSearch(as_series(X), as_series(X), np.arange(7), radii, cost == "squared")
+        work = DTWWindowSearch(Series.of(X), Series.of(X), np.arange(7), radii, cost == "squared")
         found = run(work, engine=fast_engine)
         for column, radius in enumerate(radii.tolist()):
             matrix = reference.pairwise_dtw(X, X, window=radius, cost=cost)
@@ -149,7 +143,7 @@ def test_neighbors(fast_engine, options):
         X, Q = (rng.integers(0, 3, (n, 1, 4)).astype(float) for n in (70, 2))
         matrix = reference.pairwise_dtw(Q, X, **options)
         for k in (1, 4):
-            work = DTWNeighbors(as_series(Q), as_series(X), k, None, "auto", Warping(**options))
+            work = DTWNeighbors(Series.of(Q), Series.of(X), k, None, "auto", Warping(**options))
             assert_nearest(run(work, engine=fast_engine), matrix, k)
 
 

@@ -40,13 +40,6 @@ from skts.engines import (
 )
 from skts.engines.families.search.subsequence import greedy
 
-
-def as_series(values):
-    values = np.asarray(values, float)
-    values = values[:, None, :] if values.ndim == 2 else values
-    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
-
-
 # --- rotation ----------------------------------------------------------------------------------
 
 ROTATED = {
@@ -64,7 +57,7 @@ ROTATED = {
 @pytest.mark.parametrize("kind", ROTATED)
 def test_rotation(fast_engine, rng, kind, window, cost):
     X = ROTATED[kind](rng)
-    series, queries = as_series(X), as_series(X[:2])
+    series, queries = Series.of(X), Series.of(X[:2])
     matrix = np.array(
         [
             [rotation_distance(x, y, cost=cost, window=window) for y in series.values]
@@ -87,7 +80,7 @@ def test_rotation(fast_engine, rng, kind, window, cost):
 
 def test_rotation_of_more_points_than_a_strip_has_columns(fast_engine, rng):
     X = rng.integers(-1, 2, (3, 53)).cumsum(axis=1).astype(float)
-    series = as_series(X)
+    series = Series.of(X)
     found = run(RotationNeighbors(series, series, 1, np.arange(3)), engine=fast_engine)
     matrix = np.array([[rotation_distance(x, y) for y in series.values] for x in series.values])
     distances, indices = reference.nearest(matrix, 1, np.arange(3))
@@ -111,7 +104,7 @@ def test_window_search(fast_engine, rng, kind, squared):
     radii = np.arange(X.shape[2])[::-1].copy()
     for excluded in (np.arange(len(X)), np.full(len(X), -1)):
         queries = X if excluded[0] == 0 else X + rng.integers(0, 2, X.shape)
-        work = DTWWindowSearch(as_series(queries), as_series(X), excluded, radii, squared)
+        work = DTWWindowSearch(Series.of(queries), Series.of(X), excluded, radii, squared)
         found = run(work, engine=fast_engine)
         cost = "squared" if squared else "absolute"
         for column, radius in enumerate(radii.tolist()):
@@ -169,7 +162,7 @@ def test_paths(fast_engine, rng, warping, shape):
     warping = WARPINGS[warping]
     for channels in (1, 2):
         x, y = (rng.integers(0, 3, (1, channels, n)).astype(float) for n in shape)
-        found = run(DTWPath(as_series(x), as_series(y), warping), engine=fast_engine)
+        found = run(DTWPath(Series.of(x), Series.of(y), warping), engine=fast_engine)
         path, distance = reference.dtw_path(
             x[0], y[0], metric=warping.metric, cost=warping.cost, window=warping.window,
             alignment=warping.alignment,

@@ -22,8 +22,7 @@ from skts.engines.core import compiling
 compiling.replaced = False
 from skts.engines.host import windows
 x = np.random.default_rng(0).normal(size=80).cumsum()
-from skts.engines.families.profile.statistics import window_statistics
-print(window_statistics(x, 8).mean.tobytes().hex())
+print(windows.statistics(x, 8)[0].tobytes().hex())
 stats = windows.statistics.stats
 print(*(sum(counts.values()) for counts in (stats.cache_hits, stats.cache_misses)))
 """
@@ -47,10 +46,10 @@ def answer(process):
 
 @pytest.fixture(scope="module")
 def expected():
-    from skts.engines.families.profile.statistics import window_statistics
+    from skts.engines.host import windows
 
     x = np.random.default_rng(0).normal(size=80).cumsum()
-    return window_statistics(x, 8).mean.tobytes().hex()
+    return windows.statistics(x, 8)[0].tobytes().hex()
 
 
 def files(folder):

@@ -25,6 +25,7 @@ __all__ = [
     "draw_window",
     "ints_only",
     "points_of",
+    "relate_a_query_alone",
     "scaled",
     "warp_of",
 ]
@@ -370,3 +371,15 @@ def check_output(model: Any, X: Any, y: Any, Q: Any, wanted: Any, labels: Any) -
     if X is not None:
         same("fit_transform", model.fit_transform(X, y).to_numpy(), model.transform(X).to_numpy())
     model.set_output(transform="default")
+
+
+def relate_a_query_alone(self: Any, case: Case, found: dict, call: Callable) -> None:
+    """A query alone has the label and the distances that it has in a batch."""
+    Q = case.data["Q"]
+    # an array of fewer columns is refused
+    narrower = Q.form not in ("list", "array3d") and Q.lengths[-1] < Q.lengths.max()
+    if "predict" not in found or narrower:
+        return
+    again = call(case.but(Q=Q.take([len(Q) - 1])))
+    for name in ("predict", "transform"):
+        same(f"a query alone: {name}", again[name], found[name][-1:])

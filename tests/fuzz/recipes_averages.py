@@ -19,6 +19,7 @@ from .recipe import (
     fit_for,
     ints_only,
     plain,
+    relate_a_query_alone,
     scaled,
     shapes,
 )
@@ -614,16 +615,7 @@ class KMeans(Recipe):
         shape = again["centers"].shape
         same("another form: centers", again["centers"], found["centers"].reshape(shape))
 
-    def relate_alone(self, case, found, call):
-        """A query alone has the label and the distances that it has in a batch."""
-        Q = case.data["Q"]
-        # an array of fewer columns is refused
-        narrower = Q.form not in ("list", "array3d") and Q.lengths[-1] < Q.lengths.max()
-        if "predict" not in found or narrower:
-            return
-        again = call(case.but(Q=Q.take([len(Q) - 1])))
-        for name in ("predict", "transform"):
-            same(f"a query alone: {name}", again[name], found[name][-1:])
+    relate_alone = relate_a_query_alone
 
 
 def _mean_variance(series: list) -> float:

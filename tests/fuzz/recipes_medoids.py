@@ -22,6 +22,7 @@ from .recipe import (
     fit_for,
     ints_only,
     plain,
+    relate_a_query_alone,
     shapes,
     warp_of,
 )
@@ -229,16 +230,7 @@ class KMedoids(Recipe):
     def relate_forms(self, case, found, call):
         same("another form of the data", call(plain(case)), found)
 
-    def relate_alone(self, case, found, call):
-        """A query alone has the label and the distances that it has in a batch."""
-        Q = case.data["Q"]
-        # an array of fewer columns is refused
-        narrower = Q.form not in ("list", "array3d") and Q.lengths[-1] < Q.lengths.max()
-        if "predict" not in found or narrower:
-            return
-        again = call(case.but(Q=Q.take([len(Q) - 1])))
-        for name in ("predict", "transform"):
-            same(f"a query alone: {name}", again[name], found[name][-1:])
+    relate_alone = relate_a_query_alone
 
 
 def means_of(D: np.ndarray, labels: np.ndarray, i: int) -> tuple[float, float] | None:

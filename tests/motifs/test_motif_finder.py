@@ -20,7 +20,7 @@ from skts.datasets import load_ecg
 from skts.engines import ConcatenatedSeries, Join, find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.motifs import discords, matrix_profile, motifs
-from skts.motifs._motif_finder import _period
+from skts.motifs._windows import period_of
 from tests import reference_motifs as reference
 from tests.contract import check_described, check_with_scikit_learn
 from tests.engines.profile.test_join import KINDS, make_line
@@ -342,7 +342,7 @@ def test_window_of_a_drifting_ecg_is_a_beat():
     points = np.ravel(load_ecg().data)  # 360 a second
     for seconds in (10, 30, 120, 300):
         piece = points[: 360 * seconds].astype(float)
-        assert 180 <= _period([piece], piece.size) <= 220
+        assert 180 <= period_of([piece], piece.size) <= 220
 
 
 @pytest.mark.parametrize(

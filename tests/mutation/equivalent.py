@@ -250,18 +250,26 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "a transform that is left alone has the bits of one beside others",
         ),
     ],
+    _N + "search/statistics.py": [
+        (
+            "_settle",
+            "inverse[i] = 1.0 / deviation if known else -1.0",
+            ("1.0 -> 2.0 #1",),
+            "any number below 0 says that it is not known",
+        ),
+        (
+            "running_statistics",
+            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR",
+            ("<= -> <",),
+            AT_THE_LIMIT,
+        ),
+    ],
     _N + "search/lanes.py": [
         (
             "search",
             "while filled >= LANES or (ends and filled > 0) or n_seeds < seeds.size:",
             ("< -> >",),
             SPARES,
-        ),
-        (
-            "_settle",
-            "inverse[i] = 1.0 / deviation if known else -1.0",
-            ("1.0 -> 2.0 #1",),
-            "any number below 0 says that it is not known",
         ),
         (
             "warp",
@@ -280,12 +288,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("search", "if need > 0 and within[q] == np.inf:", None, SPARES),
         ("keep_matches", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
-        (
-            "running_statistics",
-            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR",
-            ("<= -> <",),
-            AT_THE_LIMIT,
-        ),
         (
             "bound_by_query",
             "if least_of(out) > limit:",
@@ -803,7 +805,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
-        ("Spectra.n", "return self.values.shape[2]", ("2 -> 1",), UNREAD),
         (
             "extend",
             "double rest[2] = {0, 0}, inner = 0;",

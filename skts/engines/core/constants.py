@@ -9,9 +9,11 @@ from __future__ import annotations
 __all__ = [
     "CERTIFIED_ROUNDING",
     "CONSTANT",
+    "CONSTANT_KIND",
     "CUT_TOGETHER",
     "DILATED_TOGETHER",
     "ELASTIC_THREADS",
+    "FAR",
     "FLOAT32_LOST",
     "FLOAT32_UNIT",
     "FLOAT64_TINY",
@@ -20,13 +22,20 @@ __all__ = [
     "JOIN_SQUARE",
     "LABEL_BITS",
     "LIMIT_MARGIN",
+    "LISTED_ROWS",
     "LOST_SQUARES",
     "MATCH_SERIES",
     "MATCH_THREADS",
     "MATCH_WINDOWS",
+    "MISSING_KIND",
     "MOMENT_POINTS",
+    "MOMENT_SIDE",
     "MOMENT_THREADS",
+    "MOST_FINITE",
     "NEGLIGIBLE",
+    "PAIR_COLUMNS",
+    "PAIR_ROWS",
+    "PAIR_WARPS",
     "PARTIAL_LANES",
     "PATH_STRIP",
     "SCORE_ABOVE32",
@@ -36,10 +45,13 @@ __all__ = [
     "SEARCH_THREADS",
     "SEED_FILTERS",
     "SEED_WINDOWS",
+    "SHORT_CENTERS",
+    "SHORT_SERIES",
     "SHORT_WINDOW",
     "SMALLEST_RANGE",
     "SORTED_SERIES",
     "SORTING_THREADS",
+    "SQUARE_UNITS",
     "STEP_THREADS",
     "TAKES_NO_PART",
     "TIE",
@@ -79,10 +91,21 @@ SCORE_ABOVE32, SCORE_ABOVE64 = 2.0**-22, 2.0**-20 + 2.0**-25
 #: The same: leading bits of a window that takes part in nothing, above those of every score; and
 #: the index of a neighbour that is not known yet, above all others.
 TAKES_NO_PART = 2**31 - 1
+#: The same: rows and columns of a block of pairs, and warps of a block of threads that scores them.
+PAIR_ROWS, PAIR_COLUMNS, PAIR_WARPS = 32, 16, 4
 #: The same: windows of a group, over which bounds of errors are taken; bands, and panels, of a
 #: square of warps; windows and filters of a block that computes seeds.
 JOIN_GROUP, JOIN_SQUARE = 64, 32
 SEED_WINDOWS, SEED_FILTERS = 256, 16
+#: Joins of several channels: kinds of windows of a channel, 0 for ordinary ones.
+CONSTANT_KIND, MISSING_KIND = 1, 2
+#: The same: in place of the squared distance of windows that are not both finite: beyond every
+#: other one, as no point is larger than 1, and its root, times the number of channels, far below
+#: infinity; sums up to the second are those of finite distances.
+FAR, MOST_FINITE = 1e30, 1e14
+#: The same on a GPU: roundings of a square that is made in float32; of many channels, rows of a
+#: diagonal that are listed together.
+SQUARE_UNITS, LISTED_ROWS = 8, 8
 #: MK: sums of squares below this may have lost bits.
 #: see "mk squares" in docs/developer/numerics.rst
 LOST_SQUARES = 2.0**-900
@@ -108,9 +131,11 @@ ELASTIC_THREADS, PATH_STRIP = 128, 1024
 SEARCH_THREADS = 256
 #: k-Shape: series of a block that sorts; threads of a block of a Lanczos step; of the partial sums
 #: of a cluster, how many lanes add them up; points of members whose outer products are summed, at
-#: most, and threads of a block that does it: one for each square of pairs of points.
+#: most, threads of a block that does it, one for each square of pairs of points, and its side.
 SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
-MOMENT_POINTS, MOMENT_THREADS = 60, 128
+MOMENT_POINTS, MOMENT_THREADS, MOMENT_SIDE = 60, 128, 4
+#: The same of short series: series, and centres, of a block.
+SHORT_SERIES, SHORT_CENTERS = 64, 8
 #: Shapelets: windows of at most so many points are compared point by point; rows that a walk
 #: fetches at a time; threads of a block that sorts a wide order line, and certified distances;
 #: classes up to which a warp judges the cuts of these together.

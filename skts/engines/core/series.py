@@ -11,12 +11,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...exceptions import EngineNotAvailableError
+from .constants import CONSTANT, SMALLEST_RANGE
 from .engine import Engine
 from .registry import engine_names, find_engine
 
-__all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
+__all__ = ["Series", "are_constant", "fetch", "lies_on_gpu", "read_only"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Series")
@@ -52,6 +54,25 @@ class Series:
     def __reduce__(self) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
         """Travel as two arrays, which are looked at where they arrive."""
         return _arrived, (self.values, self.lengths)
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Series:
+        """Series of one length: each row of `values` is one.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_series, n_timepoints), or with channels as a second axis
+            Finite points.
+
+        Returns
+        -------
+        Series
+            It holds `values` themselves, where these are float64 one after the other.
+        """
+        # as any array: a memory map stays one
+        held = np.asanyarray(values, np.float64, order="C")
+        held = held[:, np.newaxis] if held.ndim == 2 else held
+        return cls(held, np.full(len(held), held.shape[2], np.int64))
 
     @staticmethod
     def on_gpu(array: Any, name: str) -> Series:
@@ -226,6 +247,13 @@ def _ask_owner(array: Any, name: str, ask: Callable[[Engine], T]) -> T:
                     "array."
                 ) from error
     raise EngineNotAvailableError(f"{name} lies in the memory of a device that no engine reads.")
+
+
+def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which windows are constant, or channels of series, by least and largest points."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    constant: np.ndarray = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
+    return constant
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -13,10 +13,8 @@ from .small_work import ENTRIES
 __all__ = ["distances", "held_bytes", "seconds", "statistics", "z_normalize"]
 
 
-def statistics(
-    points: np.ndarray, raw: np.ndarray, length: int, anchored: bool | None = None
-) -> list[np.ndarray]:
-    """Mean and deviation of all windows; least and largest raw point: see `windows.statistics`."""
+def statistics(points: np.ndarray, length: int, anchored: bool | None = None) -> list[np.ndarray]:
+    """Mean, deviation, least and largest point of all windows: see `windows.statistics`."""
     n_windows = points.size - length + 1
     mean, deviation, low, high = found = [np.empty(n_windows) for _ in range(4)]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -25,12 +23,12 @@ def statistics(
             some = slice(first, stop)
             anchor = points[some] if anchored else 0.0
             total, squares = np.zeros(stop - first), np.zeros(stop - first)
-            low[some] = high[some] = raw[some]
+            low[some] = high[some] = points[some]
             for t in range(length):
                 here = slice(first + t, stop + t)
                 total += points[here] - anchor
-                np.minimum(low[some], raw[here], out=low[some])
-                np.maximum(high[some], raw[here], out=high[some])
+                np.minimum(low[some], points[here], out=low[some])
+                np.maximum(high[some], points[here], out=high[some])
             mean[some] = total / length
             for t in range(length):
                 squares += np.square(points[first + t : stop + t] - anchor - mean[some])

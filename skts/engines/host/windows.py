@@ -76,8 +76,8 @@ def cut(points, ranges, length, ratio):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def statistics(points, raw, length, anchored=None):
-    """Two-pass mean and deviation of all windows of finite points; least and largest raw point."""
+def statistics(points, length, anchored=None):
+    """Two-pass mean and deviation of all windows of finite points; their least and largest ones."""
     n_windows = points.size - length + 1
     mean, deviation = np.zeros(n_windows), np.zeros(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
@@ -112,7 +112,7 @@ def statistics(points, raw, length, anchored=None):
                 squares[j] += d * d
         for j in range(count):
             squares[j] = np.sqrt(squares[j] / length)
-    _range(raw, length, low, high)
+    _range(points, length, low, high)
     return mean, deviation, low, high
 
 

@@ -47,19 +47,6 @@ def works():
     }
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture
 def eager(monkeypatch):
     """Send whatever there is."""
@@ -90,17 +77,17 @@ def test_processes_of_this_machine_find_the_same(works, eager, work):
 
 
 @pytest.mark.parametrize("work", ["neighbors", "matrix", "join"])
-def test_a_cluster_finds_the_same(works, eager, cluster, work):
+def test_a_cluster_finds_the_same(works, eager, dask_cluster, work):
     expected = run(works[work], engine="numba")
     with parallel_config("dask"):
         same(run(works[work]), expected)
         same(run(works[work]), expected)
 
 
-def test_arrays_reach_a_cluster_once(works, eager, cluster):
+def test_arrays_reach_a_cluster_once(works, eager, dask_cluster):
     def held():
         """Arrays on the cluster; on how many workers each lies is the cluster's to change."""
-        keys = cluster.run(lambda dask_worker: list(map(str, dask_worker.data))).values()
+        keys = dask_cluster.run(lambda dask_worker: list(map(str, dask_worker.data))).values()
         return {key for some in keys for key in some if "_compute_share" not in key}
 
     work = replace(works["matrix"])
@@ -112,13 +99,13 @@ def test_arrays_reach_a_cluster_once(works, eager, cluster):
 
 
 @pytest.mark.parametrize("how_many", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_killed_workers_change_nothing(works, eager, cluster, how_many):
+def test_killed_workers_change_nothing(works, eager, dask_cluster, how_many):
     expected = run(works["matrix"], engine="numba")
     killed = []
 
     def alive():
         """Processes of workers; those that were killed may be listed for a while."""
-        return set(cluster.run(os.getpid, on_error="ignore").values()) - set(killed)
+        return set(dask_cluster.run(os.getpid, on_error="ignore").values()) - set(killed)
 
     def kill(done, total):
         if not killed:
@@ -187,7 +174,7 @@ def test_what_a_cluster_loses_is_sent_again_some_times(monkeypatch):
         found(arrays=0, answers=3 * (TRIES - 1) + 1)
 
 
-def test_an_error_of_a_worker_reaches_the_caller(works, eager, cluster):
+def test_an_error_of_a_worker_reaches_the_caller(works, eager, dask_cluster):
     for backend in ("loky", "dask"):
         with (
             parallel_config(backend, n_jobs=2),
@@ -211,17 +198,17 @@ def test_where_work_stays():
         assert Parallel(n_jobs=2)(delayed(find_backend)(None) for _ in range(2)) == [None, None]
 
 
-def test_a_task_of_dask_is_one_thread(cluster):
+def test_a_task_of_dask_is_one_thread(dask_cluster):
     assert not in_dask_worker()
-    assert cluster.submit(in_dask_worker, pure=False).result()
+    assert dask_cluster.submit(in_dask_worker, pure=False).result()
     with parallel_config("dask"):
         assert Parallel()([delayed(_inside)()]) == [(True, True)]
 
 
-def test_workers_have_numbers(cluster):
+def test_workers_have_numbers(dask_cluster):
     assert worker_number() is None
-    addresses = cluster.scheduler_info()["workers"]
-    found = [cluster.submit(worker_number, pure=False, workers=[one]) for one in addresses]
+    addresses = dask_cluster.scheduler_info()["workers"]
+    found = [dask_cluster.submit(worker_number, pure=False, workers=[one]) for one in addresses]
     assert len({future.result() for future in found}) == 2
     with parallel_config("loky", n_jobs=2):
         assert set(Parallel()(delayed(worker_number)() for _ in range(8))) <= set(range(64))
@@ -229,15 +216,15 @@ def test_workers_have_numbers(cluster):
 
 @pytest.mark.gpu
 @pytest.mark.slow
-def test_a_cluster_with_gpus_finds_the_same(works, eager, cluster):
+def test_a_cluster_with_gpus_finds_the_same(works, eager, dask_cluster):
     missing = find_engine("cupy").available()
     if missing is not None:
         pytest.skip(missing)
     import cupy
 
     count = cupy.cuda.runtime.getDeviceCount()
-    addresses = cluster.scheduler_info()["workers"]
-    found = [cluster.submit(_device, pure=False, workers=[one]) for one in addresses]
+    addresses = dask_cluster.scheduler_info()["workers"]
+    found = [dask_cluster.submit(_device, pure=False, workers=[one]) for one in addresses]
     assert len({future.result() for future in found}) == min(2, count)
     for work in works.values():
         expected = run(work, engine="numba")
@@ -303,7 +290,7 @@ def test_parts_of_files_stay_in_their_files(tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["loky", "dask"])
-def test_folds_on_processes_score_the_same(eager, cluster, backend):
+def test_folds_on_processes_score_the_same(eager, dask_cluster, backend):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(24, 20)).cumsum(axis=1), np.arange(24) % 2
     search = GridSearchCV(DTWNearestNeighbor(), {"window": [None, 0.2]}, cv=3)

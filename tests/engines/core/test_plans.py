@@ -36,7 +36,7 @@ from skts.engines.core.certify import Bound, Rescaling, gamma, survivor_cap
 from skts.engines.core.plan import balance, halve, make_plan, plan_tiles
 from skts.engines.core.prepared import PreparedStore
 from skts.engines.core.reduction import Tiling
-from skts.engines.families.profile.statistics import WindowStatistics, window_statistics
+from skts.engines.families.profile.statistics import WindowStatistics, settle_statistics
 from skts.exceptions import MemoryBudgetError
 
 
@@ -379,12 +379,13 @@ def test_rescaling(values, offset, scale):
 
 
 def test_inverse_deviations_and_windows_that_take_part():
-    line = np.array([1.0, 3.0, 1.0, 1.0, 1.0, np.nan, 2.0, 6.0])
-    found = window_statistics(line, 2)
+    # of 1, 3, 1, 1, 1, NaN, 2 and 6, two by two
+    low, high = np.array([[1.0, 1, 1, 1, 1, 1, 2], [3.0, 3, 1, 1, 1, 2, 6]])
+    finite = np.array([1, 1, 1, 1, 0, 0, 1], bool)
+    found = settle_statistics((high - low) / 2, low, high, finite)
     assert found.finite.tolist() == [1, 1, 1, 1, 0, 0, 1]
     assert found.constant.tolist() == [0, 0, 1, 1, 0, 0, 0]
     assert found.deviation.tolist() == [1, 1, 0, 0, 0, 0, 2]
-    assert found.mean.tolist() == [2, 2, 1, 1, 0, 0, 4]
     assert found.inverse.tolist() == [1, 1, 0, 0, 0, 0, 0.5]
     assert found.regular.tolist() == [1, 1, 0, 0, 0, 0, 1]
     assert isinstance(found, WindowStatistics)

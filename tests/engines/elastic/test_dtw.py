@@ -28,11 +28,6 @@ def listed(series):
     return [reference.unpadded(series, i) for i in range(len(series))]
 
 
-def as_series(values):
-    values = np.asarray(values, dtype=float)
-    return Series(np.ascontiguousarray(values[:, None, :]), np.full(len(values), values.shape[1]))
-
-
 # n_rows, n_cols, points of rows and columns, channels, shortest
 SHAPES = [
     (1, 1, 1, 1, 1, None),
@@ -122,7 +117,7 @@ def test_of_hundreds_of_equals_the_first_are_neighbors(fast_engine, k, n_queries
     expected = reference.nearest(np.abs(points - values), k)
     for precision in ("auto", "float64"):
         work = DTWNeighbors(
-            as_series(points), as_series(values[:, np.newaxis]), k, precision=precision
+            Series.of(points), Series.of(values[:, np.newaxis]), k, precision=precision
         )
         found = run(work, engine=fast_engine)
         assert_array_equal(found.indices, expected[1])
@@ -172,7 +167,7 @@ def test_near_ties_that_float32_cannot_see(fast_engine, rng, n_neighbors, gap):
     base = rng.normal(size=40)
     candidates = base + gap * rng.normal(size=(60, 40))
     assert_certified(
-        fast_engine, as_series(rng.normal(size=(7, 40))), as_series(candidates), n_neighbors
+        fast_engine, Series.of(rng.normal(size=(7, 40))), Series.of(candidates), n_neighbors
     )
 
 
@@ -183,7 +178,7 @@ def test_more_equal_candidates_than_the_cap(fast_engine, rng, n_neighbors):
     candidates = np.tile(base, (n_candidates, 1))
     candidates[::2] += 1e-13 * rng.normal(size=(len(candidates[::2]), 20))
     assert_certified(
-        fast_engine, as_series(rng.normal(size=(5, 20))), as_series(candidates), n_neighbors
+        fast_engine, Series.of(rng.normal(size=(5, 20))), Series.of(candidates), n_neighbors
     )
 
 
@@ -216,7 +211,7 @@ def test_identical_series_are_at_distance_zero(fast_engine, make_series):
 def test_constant_and_denormal_values(fast_engine, rng):
     values = np.repeat(rng.integers(-2, 3, 50)[:, None].astype(float), 10, axis=1)
     values[::7] *= 5e-324
-    assert_certified(fast_engine, as_series(values[:9]), as_series(values), 3)
+    assert_certified(fast_engine, Series.of(values[:9]), Series.of(values), 3)
 
 
 # --- splits ------------------------------------------------------------------------------------
@@ -281,7 +276,7 @@ def test_path(make_series, engine, n, m, channels):
 
 
 def test_path_prefers_the_diagonal(engine):
-    flat = as_series(np.zeros((1, 5)))
+    flat = Series.of(np.zeros((1, 5)))
     path, _ = run(DTWPath(flat, flat), engine=engine)
     assert_array_equal(path, np.column_stack([np.arange(5)] * 2))
 
@@ -298,7 +293,7 @@ def test_channels_of_single_points_are_all_compared(engine, rng):
 
 def test_survivors_of_a_tile_may_be_among_the_nearest(rng):
     """All of them, and few others: no query of ordinary data overflows."""
-    query, candidates = as_series(rng.normal(size=(1, 20))), as_series(rng.normal(size=(140, 20)))
+    query, candidates = Series.of(rng.normal(size=(1, 20))), Series.of(rng.normal(size=(140, 20)))
     (distances,) = reference.pairwise_dtw(listed(query), listed(candidates))
     for k in (1, 5):
         found = get_engine("numba").compute(

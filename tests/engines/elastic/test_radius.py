@@ -27,12 +27,6 @@ from skts.engines.numba.elastic.lower_bounds import cost_within
 from skts.exceptions import VerificationError
 
 
-def as_series(values):
-    values = np.asarray(values, dtype=float)
-    values = values[:, None, :] if values.ndim == 2 else values
-    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
-
-
 def listed(series):
     return [reference.unpadded(series, i) for i in range(len(series))]
 
@@ -114,7 +108,7 @@ def test_bounds_lose_nothing(fast_engine, make_series, warping):
 def test_bounds_keep_copies_at_radius_0(fast_engine, rng):
     """Intervals of their estimates and the radius meet at 0."""
     values = rng.normal(size=(130, 22))
-    work = DTWRadiusNeighbors(as_series(values[[7, 99]]), as_series(values), 0.0)
+    work = DTWRadiusNeighbors(Series.of(values[[7, 99]]), Series.of(values), 0.0)
     found = run(work, engine=fast_engine)
     assert_array_equal(found.indices, [7, 99])
     assert_array_equal(found.distances, [0.0, 0.0])
@@ -125,7 +119,7 @@ def test_parts_that_match_begin_beyond_a_strip(fast_engine):
     query, values = np.array([0.0, 1.0, 0.0, 2.0]), np.full((130, 72), 9.0)
     values[5, 66:70] = query
     work = DTWRadiusNeighbors(
-        as_series(query[None]), as_series(values), 1.0, warping=Warping(alignment="subsequence")
+        Series.of(query[None]), Series.of(values), 1.0, warping=Warping(alignment="subsequence")
     )
     found = run(work, engine=fast_engine)
     assert_array_equal(found.indices, [5])
@@ -136,8 +130,8 @@ def test_parts_that_match_begin_beyond_a_strip(fast_engine):
 def test_near_ties_at_the_radius(fast_engine, rng, gap):
     """Hundreds of candidates that float32 cannot tell from the radius: far more than k would be."""
     base = rng.normal(size=40)
-    candidates = as_series(base + gap * rng.normal(size=(400, 40)))
-    queries = as_series(rng.normal(size=(2, 40)))
+    candidates = Series.of(base + gap * rng.normal(size=(400, 40)))
+    queries = Series.of(rng.normal(size=(2, 40)))
     matrix = run(DTWMatrix(queries, candidates), engine="numba")
     for radius in (float(np.median(matrix[0])), float(matrix[1].max())):
         for distances in (True, False):
@@ -160,7 +154,7 @@ def test_scales_and_offsets(fast_engine, make_series, scale, offset):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_few_points(engine, rng, n):
-    X = as_series(rng.integers(0, 3, (9, n)))
+    X = Series.of(rng.integers(0, 3, (9, n)))
     matrix = reference.pairwise_dtw(listed(X), listed(X))
     for radius in (0.0, 1.0, np.sqrt(2)):
         assert_within(engine, DTWRadiusNeighbors(X, X, radius, np.arange(9)), matrix)
@@ -170,7 +164,7 @@ def test_constants_denormals_and_underflow(fast_engine, rng):
     values = np.repeat(rng.integers(-2, 3, 140)[:, None].astype(float), 40, axis=1)
     values[::7] *= 5e-324
     values[3::7] *= 1e-165
-    X = as_series(values)
+    X = Series.of(values)
     matrix = run(DTWMatrix(X, X), engine="numba")
     for radius in (0.0, 5e-324, 1e-170, 6.3e-165, 1.0):
         assert_within(fast_engine, DTWRadiusNeighbors(X, X, radius, np.arange(140)), matrix)
@@ -199,20 +193,20 @@ def test_batches_tiles_and_threads_change_nothing(fast_engine, make_series):
 
 
 def test_distances_are_told_unless_nobody_asks_for_them():
-    X = as_series(np.arange(6.0).reshape(2, 3))
+    X = Series.of(np.arange(6.0).reshape(2, 3))
     asked, unasked = DTWRadiusNeighbors(X, X, 1.0), DTWRadiusNeighbors(X, X, 1.0, distances=False)
     assert run(asked, engine="oracle").distances.tolist() == [0, 0]
     assert run(unasked, engine="oracle").distances is None
 
 
 def test_batches_have_one_query_at_least():
-    work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
+    work = DTWRadiusNeighbors(Series.of(np.zeros((3, 1))), Series.of(np.zeros((2, 1))), 1.0)
     assert work.batches(1) == [slice(0, 1), slice(1, 2), slice(2, 3)]
     assert work.batches(2**30) == [slice(0, 3)]
 
 
 def test_batches_are_put_behind_each_other():
-    work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
+    work = DTWRadiusNeighbors(Series.of(np.zeros((3, 1))), Series.of(np.zeros((2, 1))), 1.0)
     first = Within(np.array([1.0, 2]), np.array([0, 1]), np.array([0, 2]))
     second = Within(np.array([3.0]), np.array([1]), np.array([0, 0, 1]))
     found = work.gather([(slice(1, 3), second), (slice(0, 1), first)])
@@ -267,7 +261,7 @@ def test_rotation(fast_engine, rng, warping, kind):
         "channels": rng.normal(size=(5, 3, 7)),
         "constant": np.repeat([[1.0], [2.0], [1.0]], 6, axis=1),
     }[kind]
-    series = as_series(values)
+    series = Series.of(values)
     queries = series.take(slice(0, 3))
     options = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
     matrix = np.array(

@@ -44,12 +44,6 @@ BANDS = [
 ]
 
 
-def as_series(values):
-    values = np.asarray(values, dtype=float)
-    values = values[:, None, :] if values.ndim == 2 else values
-    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
-
-
 def brute(queries, candidates, k, warping, excluded=None):
     """Neighbours by the certified distances of all shifts."""
     options = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
@@ -88,7 +82,7 @@ DATA = {
 @pytest.mark.parametrize("warping", among(WARPINGS + BANDS), ids=str)
 @pytest.mark.parametrize("kind", DATA)
 def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
-    series = as_series(DATA[kind](rng))
+    series = Series.of(DATA[kind](rng))
     queries = series.take(slice(0, 3))
     for k in (1, 2):
         assert_brute(fast_engine, queries, series, k, warping, np.arange(3))
@@ -178,7 +172,7 @@ def test_several_lengths_are_cut_in_parts(fast_engine, monkeypatch, rng):
 
 @pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
 def test_oracle_engine(rng, warping):
-    series = as_series(DATA["walks"](rng)[:4])
+    series = Series.of(DATA["walks"](rng)[:4])
     work = RotationNeighbors(series, series, 2, np.arange(4), warping)
     found, expected = run(work, engine="numba"), run(work, engine="oracle")
     assert_array_equal(found.indices, expected.indices)
@@ -189,8 +183,8 @@ def every_shift(engine, x, candidates, warping):
     """Least certified distances, each shift by DTW of its own."""
     n = x.shape[-1]
     turned = np.stack([np.roll(candidates, -shift, axis=-1) for shift in range(n)], axis=1)
-    rows = as_series(x[None])
-    matrix = run(DTWMatrix(rows, as_series(turned.reshape(-1, *x.shape)), warping), engine=engine)
+    rows = Series.of(x[None])
+    matrix = run(DTWMatrix(rows, Series.of(turned.reshape(-1, *x.shape)), warping), engine=engine)
     return matrix.reshape(len(candidates), n).min(axis=1)
 
 
@@ -206,7 +200,7 @@ def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
     }[kind]
     for warping in WARPINGS + (BANDS if n > 16 else []):
         found = run(
-            RotationNeighbors(as_series(X[:2]), as_series(X[2:]), 10, warping=warping),
+            RotationNeighbors(Series.of(X[:2]), Series.of(X[2:]), 10, warping=warping),
             engine=fast_engine,
         )
         for query in range(2):
@@ -219,7 +213,7 @@ def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
 @pytest.mark.parametrize("warping", [Warping(), Warping(cost="absolute"), *BANDS[:2]], ids=str)
 def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, warping):
     X = rng.normal(size=(150, 24)).cumsum(axis=1)
-    series = as_series(X)
+    series = Series.of(X)
     work = RotationNeighbors(series, series, 3, np.arange(150), warping)
     expected = run(work, engine=fast_engine)
     monkeypatch.setattr(rotation_module, "BLOCK", 32)
@@ -239,7 +233,7 @@ def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, w
 
 @pytest.mark.parametrize("warping", WARPINGS, ids=str)
 def test_a_tile_leaves_out_what_is_excluded(fast_engine, rng, warping):
-    series = as_series(rng.normal(size=(8, 12)))
+    series = Series.of(rng.normal(size=(8, 12)))
     work = RotationNeighbors(series, series, 2, np.arange(8), warping)
     found = find_engine(fast_engine).compute(work, Tile(0, 8, 4, 8), np.zeros(1, np.uint8))
     assert (found.rows != found.cols + 4).all()
@@ -251,7 +245,7 @@ def test_a_tile_leaves_out_what_is_excluded(fast_engine, rng, warping):
 def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
     values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
     values[1] = np.roll(values[0], n // 2, axis=1)
-    series = as_series(values)
+    series = Series.of(values)
     work = RotationNeighbors(series, series, 1, warping=Warping(window=0))
     lower, floors = get_engine("numba")._correlate(work, values[0], Tile(0, 6, 0, 6))
     norms = np.sum((values - values.mean(axis=(0, 2))[:, None]) ** 2, axis=(1, 2))
@@ -315,7 +309,7 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
 
 def test_limits_of_further_blocks_are_the_farthest_of_full_lists(rng, monkeypatch):
     monkeypatch.setattr(rotation_module, "BLOCK", 4)
-    series = as_series(rng.normal(size=(9, 5)))
+    series = Series.of(rng.normal(size=(9, 5)))
     work = RotationNeighbors(series.take(slice(0, 4)), series, 2)
     total = work.start()
     rows, cols = np.array([0, 1, 1, 3, 3, 3]), np.array([2, 0, 3, 0, 1, 2])
@@ -330,7 +324,7 @@ def test_periods_are_those_of_the_cpu(rng):
         for i, period in enumerate(p for p in (1, 2, 3, 5, 6, 10, 15) if n % p == 0):
             X[i] = np.tile(X[i, :, :period], n // period)
         expected = [_period(x, n) for x in X]
-        assert_array_equal(periods(as_series(X)), expected)
+        assert_array_equal(periods(Series.of(X)), expected)
         assert n < 12 or len(set(expected)) > 3
 
 
@@ -366,7 +360,7 @@ def test_bounds_of_correlations_on_the_gpu(gpu, rng, n, offset, scale):
 
     values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
     values[1] = np.roll(values[0], n // 2, axis=1)
-    side = dtw.upload(as_series(values))
+    side = dtw.upload(Series.of(values))
     search = rotation.EuclideanRotation(
         side,
         side,
@@ -406,7 +400,7 @@ def test_roundings_of_the_longest_path_are_bounded_on_the_gpu(gpu, monkeypatch, 
 
     monkeypatch.setattr(rotation_tiles, "dtw_bound", count)
     n = 7
-    X = as_series(rng.normal(size=(3, n)))
+    X = Series.of(rng.normal(size=(3, n)))
     run(RotationNeighbors(X, X, 1, warping=Warping(metric)), engine="cupy")
     assert counted == [1 if metric == "dog_keeper" else n + (2 * n - 1) - 1]
 
@@ -417,7 +411,7 @@ def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
 
     X = rng.normal(size=(40, 50)).cumsum(axis=1)
     X[20:] = X[:20] + 1e-8 * rng.normal(size=(20, 50))
-    series = as_series(X)
+    series = Series.of(X)
     work = RotationNeighbors(series, series, 3, np.arange(40))
     expected = run(work, engine="numba")
     monkeypatch.setattr(rotation, "FEWEST_RUNS", 64)
@@ -436,7 +430,7 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns, 
     walk = rng.normal(size=n).cumsum()
     # the cheapest path of the first to the second crosses the border of strips early, in the
     # first or the second of two rows
-    series = as_series([walk, np.roll(walk, moved)])
+    series = Series.of([walk, np.roll(walk, moved)])
     work = RotationNeighbors(series, series, 1)
     sides = (engine._sides(work, tile, rescaling) for rescaling in (work.rescaling, None))
     search = rotation.WarpedRotation(
@@ -485,14 +479,14 @@ def test_strips_of_several_lengths_on_the_gpu(gpu, rng):
 def test_strips_on_the_gpu(gpu, rng, n, channels):
     X = rng.normal(size=(7, channels, n)).cumsum(axis=2)
     X[6] = np.roll(X[0], n // 3, axis=1) + 0.1 * rng.normal(size=(channels, n))
-    work = RotationNeighbors(as_series(X[:1]), as_series(X[1:]), 2)
+    work = RotationNeighbors(Series.of(X[:1]), Series.of(X[1:]), 2)
     found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
     assert_array_equal(found.indices, expected.indices)
     assert_array_equal(found.distances, expected.distances)
 
 
 def test_limits_leave_out_what_is_farther(fast_engine, rng):
-    series = as_series(rng.normal(size=(9, 20)).cumsum(axis=1))
+    series = Series.of(rng.normal(size=(9, 20)).cumsum(axis=1))
     for warping in (Warping(), Warping(window=0), *BANDS):
         work = RotationNeighbors(series, series, 3, np.arange(9), warping)
         expected = run(work, engine="numba")
@@ -516,7 +510,7 @@ def test_workers_share_candidates_twice_over_and_in_lanes():
 
 
 def test_memory_is_planned(fast_engine):
-    series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
+    series = Series.of(np.random.default_rng(0).normal(size=(300, 64)))
     with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
         run(RotationNeighbors(series, series, 1), engine=fast_engine)
 
@@ -526,8 +520,8 @@ def test_memory_is_planned(fast_engine):
 def test_constant_candidates_an_ulp_apart_beside_large_queries(fast_engine, warping):
     # rescaled to the spread of the candidates, the queries are beyond float32
     tiny, large = np.nextafter(1e-100, [0, 1]), np.nextafter(1e8, [1, 1e9])
-    candidates = as_series(np.repeat([*tiny, tiny[0], 1e-100], 15).reshape(4, 15))
-    queries = as_series(np.repeat([large[0], 1e-100, large[1]], 15).reshape(3, 15))
+    candidates = Series.of(np.repeat([*tiny, tiny[0], 1e-100], 15).reshape(4, 15))
+    queries = Series.of(np.repeat([large[0], 1e-100, large[1]], 15).reshape(3, 15))
     assert_brute(fast_engine, queries, candidates, 2, warping)
     assert_brute(fast_engine, queries, candidates, 3, warping, np.array([0, 3, -1]))
 
@@ -541,7 +535,7 @@ def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warpin
     values[4] = 1.25
     found = []
     for k in (0, exponent):
-        series = as_series(np.ldexp(values, k))
+        series = Series.of(np.ldexp(values, k))
         work = RotationNeighbors(series, series, 3, np.arange(20), warping)
         found.append(run(work, engine=fast_engine))
     assert_array_equal(found[1].indices, found[0].indices)

@@ -29,7 +29,7 @@ from skts.engines.cupy.search.room import (
     least_bytes,
     row_bytes,
 )
-from skts.engines.families.search.subsequence import TileMatches
+from skts.engines.families.search.subsequence import TileMatches, normalize_windows
 
 LENGTH = 21
 
@@ -421,7 +421,7 @@ def test_a_query_longer_than_all_series_matches_nothing(rng, engine):
 
 
 def test_running_statistics_keep_their_promise(rng):
-    from skts.engines.numba.search import lanes as subsequence_search
+    from skts.engines.numba.search import statistics
 
     for kind in [*KINDS, "zeros"]:
         line = make_line(kind, 5000, rng)
@@ -430,14 +430,14 @@ def test_running_statistics_keep_their_promise(rng):
         line = np.where(np.isfinite(line), line, 0.0)
         n_windows = line.size - LENGTH + 1
         mean, inverse = np.zeros(n_windows), np.ones(n_windows)
-        subsequence_search.running_statistics(line, LENGTH, n_windows, mean, inverse)
-        exact, rough = np.empty(LENGTH), np.empty(LENGTH)
+        statistics.running_statistics(line, LENGTH, n_windows, mean, inverse)
         for start in range(0, n_windows, 7):
-            subsequence_search.normalize_window(line, start, LENGTH, True, exact)
-            rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
+            window = line[start : start + LENGTH]
+            exact = normalize_windows(window, True)
+            rough = (window - mean[start]) * inverse[start]
             if not np.isnan(inverse[start]):
                 error = np.abs(rough - exact)
-                assert np.all(error <= subsequence_search.RUNNING_ERROR * (1 + np.abs(exact)))
+                assert np.all(error <= statistics.RUNNING_ERROR * (1 + np.abs(exact)))
 
 
 @pytest.mark.parametrize("before, after", [(0, 0), (3, 3), (0, 9), (50, 50)])

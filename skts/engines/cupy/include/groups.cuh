@@ -17,6 +17,7 @@ struct Groups {
           count(gridDim.x * blockDim.x / G) {}
 };
 
+// The least value of a group, for each of its lanes.
 template <typename T>
 __device__ __forceinline__ T group_least(T value, int G) {
     for (int other = G / 2; other > 0; other /= 2) {

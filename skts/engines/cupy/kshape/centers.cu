@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(MOMENT_THREADS) moments(
     const int* __restrict__ shifts, const int* __restrict__ order,
     const long long* __restrict__ starts, const int* __restrict__ chunk_starts, int n_clusters,
     int chunk, int n_channels, int length, double* __restrict__ partial) {
-    constexpr int SIDE = 4, ROWS = 16, WIDTH = 64, APART = MOMENT_THREADS / WIDTH;
+    constexpr int SIDE = MOMENT_SIDE, ROWS = 16, WIDTH = 64, APART = MOMENT_THREADS / WIDTH;
     static_assert(LISTED % ROWS == 0 && MOMENT_POINTS <= WIDTH && MOMENT_POINTS % SIDE == 0, "");
     __shared__ __align__(16) double batch[2][ROWS][WIDTH];
     __shared__ int ids[LISTED], moves[LISTED];

@@ -8,7 +8,7 @@ import cupy as cp
 import numpy as np
 from scipy.linalg import eigh
 
-from ...core.constants import FLOAT64_UNIT, MOMENT_THREADS, PARTIAL_LANES
+from ...core.constants import FLOAT64_UNIT, MOMENT_SIDE, MOMENT_THREADS, PARTIAL_LANES
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space
 from ..loading import load_kernel
 from ..transfers import bring
@@ -16,9 +16,6 @@ from .centers import DENSE_RESIDUAL, Leading, add_chunks
 from .members import Members, chunk_rows
 
 __all__ = ["leading_vectors", "moment_bytes", "sum_products"]
-
-#: Points along a side of the squares of pairs that a thread has.
-SIDE = 4
 
 
 def leading_vectors(values: cp.ndarray, members: Members, *, centered: bool) -> Leading:
@@ -103,20 +100,20 @@ def moment_bytes(n_series: int, n_clusters: int, size: int) -> int:
 
 def _width(size: int) -> int:
     """Numbers that a chunk of members has: products of pairs of points, and sums."""
-    sides = -(-size // SIDE)
-    return sides * (sides + 1) // 2 * SIDE**2 + size
+    sides = -(-size // MOMENT_SIDE)
+    return sides * (sides + 1) // 2 * MOMENT_SIDE**2 + size
 
 
 @cache
 def _places(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows and columns of products, and where these are among the numbers of a chunk."""
-    sides = -(-size // SIDE)
+    sides = -(-size // MOMENT_SIDE)
     i, j = np.triu_indices(sides)
     rows, columns = (
-        np.broadcast_to(part, (i.size, SIDE, SIDE)).ravel()
+        np.broadcast_to(part, (i.size, MOMENT_SIDE, MOMENT_SIDE)).ravel()
         for part in (
-            SIDE * i[:, None, None] + np.arange(SIDE)[:, None],
-            SIDE * j[:, None, None] + np.arange(SIDE),
+            MOMENT_SIDE * i[:, None, None] + np.arange(MOMENT_SIDE)[:, None],
+            MOMENT_SIDE * j[:, None, None] + np.arange(MOMENT_SIDE),
         )
     )
     places = np.flatnonzero((rows < size) & (columns < size) & (rows <= columns))

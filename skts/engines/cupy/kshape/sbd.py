@@ -10,6 +10,7 @@ import cupy as cp
 import cupyx
 import numpy as np
 
+from ...core.constants import SHORT_CENTERS, SHORT_SERIES
 from ...families.kshape.distances import Assignment
 from ...families.kshape.shapes import Shapes
 from ..launch import Launches
@@ -35,8 +36,6 @@ __all__ = [
 THREADS = 256
 #: Pairs of series of one call of cuFFT: always as many, so that no transform depends on the split.
 FFT_BATCH = 64
-#: Short series, and centres, of a block.
-SHORT_SERIES, SHORT_CENTERS = 64, 8
 #: Short series that are compared at a time, where there are twice as many: their results travel
 #: while the next are compared.
 PART = 2**19
@@ -54,11 +53,6 @@ class Spectra(NamedTuple):
 
     values: cp.ndarray
     transform: Transform | None
-
-    @property
-    def n(self) -> int:
-        """Points of a transform."""
-        return self.values.shape[2]
 
 
 def upload(shapes: Shapes) -> DeviceShapes:

@@ -11,7 +11,7 @@
 #include "kshape/ties.cuh"
 
 // Series of a warp, shifts of a product, and centres of a block.
-constexpr int ROWS = 16, SHIFTS = 8, CENTERS = 8;
+constexpr int ROWS = SHORT_SERIES / 4, SHIFTS = 8, CENTERS = SHORT_CENTERS;
 
 // f(place, correlations) for the correlations of 16 series with a centre at SHIFTS shifts from `place`
 // on: shift s is at place s + length - 1. x are the fragments of the series, `fragments` begins with

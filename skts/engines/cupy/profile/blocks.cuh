@@ -3,7 +3,7 @@
 #include "profile/errors.cuh"
 
 // Windows of a block.
-constexpr int ROWS = 32, COLUMNS = 16;
+constexpr int ROWS = PAIR_ROWS, COLUMNS = PAIR_COLUMNS;
 
 // How far the covariance of a pair of a block may be off, from bounds of the windows before it, and of its own.
 // see "refined scores" in docs/developer/numerics.rst

@@ -1,5 +1,5 @@
 // Measures the runs that the walk of a join has listed: `choose` leaves out those that windows have surpassed since,
-// pairs.cu scores the pairs of the others in double precision, `keep` or `place_pairs` picks the few that are still near,
+// pairs.cu scores the pairs of the others in double precision, `keep` picks the few that are still near,
 // `certify_chosen` and `certify` compute their certified distances, and `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
 #include "profile/runs.cuh"
@@ -37,39 +37,23 @@ extern "C" __global__ void least_scores(
     reached[i] = !exact ? 0.0 : single ? least_of<float>(bits) : least_of<double>(bits);
 }
 
-// keep: the pairs, of *n_pairs, whose upper bounds their windows have not surpassed, in any order. Threads take pairs in
-// turns.
+// keep: a list of the pairs, of *n_pairs, whose upper bounds their windows have not surpassed, in any order. Where `chosen` is
+// not null, one pair of each window goes there, to chosen[window], which begins as TAKES_NO_PART, and only others to the list.
+// Threads take pairs in turns.
 extern "C" __global__ void keep(
     const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
-    const unsigned long long* __restrict__ n_pairs, const double* __restrict__ reached,
+    const unsigned long long* __restrict__ n_pairs, const double* __restrict__ reached, int* __restrict__ chosen,
     int* __restrict__ kept_windows, int* __restrict__ kept_places, int* __restrict__ n_kept
 ) {
     const long long count = *n_pairs;
     for (long long pair = blockIdx.x * blockDim.x + threadIdx.x; pair < count; pair += gridDim.x * blockDim.x) {
         const int window = windows[pair];
         if (!(uppers[pair] >= reached[window])) continue;
+        const int place = places[pair];
+        if (chosen && atomicCAS(chosen + window, TAKES_NO_PART, place) == TAKES_NO_PART) continue;
         const int at = atomicAdd(n_kept, 1);
         kept_windows[at] = window;
-        kept_places[at] = places[pair];
-    }
-}
-
-// place_pairs: the same, but one pair of each window goes to chosen[window], which begins as TAKES_NO_PART, and others to
-// a list.
-extern "C" __global__ void place_pairs(
-    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
-    const unsigned long long* __restrict__ n_pairs, const double* __restrict__ reached, int* __restrict__ chosen,
-    int* __restrict__ other_windows, int* __restrict__ other_places, int* __restrict__ n_others
-) {
-    const long long count = *n_pairs;
-    for (long long pair = blockIdx.x * blockDim.x + threadIdx.x; pair < count; pair += gridDim.x * blockDim.x) {
-        const int window = windows[pair];
-        if (!(uppers[pair] >= reached[window])) continue;
-        const int place = places[pair];
-        if (atomicCAS(chosen + window, TAKES_NO_PART, place) == TAKES_NO_PART) continue;
-        const int at = atomicAdd(n_others, 1);
-        other_windows[at] = window;
-        other_places[at] = place;
+        kept_places[at] = place;
     }
 }
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from ...core.constants import TAKES_NO_PART
+from ...core.constants import PAIR_COLUMNS, PAIR_ROWS, PAIR_WARPS, TAKES_NO_PART
 from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel, multiprocessors
 from ..transfers import bring, filled, read_number, send
@@ -31,8 +31,6 @@ THREADS = 128
 #: Blocks for each multiprocessor that take pairs, or runs, in turns: how many there are the host is
 #: not told.
 BLOCKS = 16
-#: Rows and columns of a block of pairs, and warps of a block of threads: those of ``pairs.cu``.
-ROWS, COLUMNS, RUN_WARPS = 32, 16, 4
 
 
 class Pairs(NamedTuple):
@@ -157,38 +155,60 @@ def _measure(
     if k == 1:
         certify_nearest(lines, join, pairs, reached, (found.distances[:, 0], found.indices[:, 0]))
         return
-    kept, n_kept = cp.empty((2, n_cells), np.int32), cp.zeros(1, np.int32)
-    blocks = _blocks(n_cells)
+    kept = _keep(pairs, reached)
+    # bounds are not needed any more
+    distances = pairs.values
+    _certify(kept, lines, join, distances)
+    count = read_number(kept["n_pairs"])
+    if count:
+        _keep_nearest(found, kept["windows"][:count], distances[:count], kept["places"][:count])
+
+
+def _keep(
+    pairs: Pairs, reached: cp.ndarray, chosen: cp.ndarray | None = None
+) -> dict[str, cp.ndarray]:
+    """Return arguments of kernels: the pairs that windows have not surpassed.
+
+    Where `chosen` is given, the place of one such pair of each window goes there, and only the
+    others are returned.
+    """
+    capacity = pairs.windows.size
+    (windows, places), count = cp.empty((2, capacity), np.int32), cp.zeros(1, np.int32)
     load_kernel("profile/candidates.cu", "keep")(
-        blocks,
+        _blocks(capacity),
         THREADS,
         windows=pairs.windows,
         places=pairs.places,
         uppers=pairs.values,
         n_pairs=pairs.count,
         reached=reached,
-        kept_windows=kept[0],
-        kept_places=kept[1],
-        n_kept=n_kept,
+        chosen=chosen,
+        kept_windows=windows,
+        kept_places=places,
+        n_kept=count,
     )
-    # bounds are not needed any more
-    distances = pairs.values
+    return {"windows": windows, "places": places, "n_pairs": count}
+
+
+def _certify(
+    kept: dict[str, cp.ndarray],
+    lines: cp.ndarray,
+    join: Join,
+    found: cp.ndarray,
+    nearest: tuple[cp.ndarray | None, cp.ndarray | None] = (None, None),
+) -> None:
+    """Certify the pairs that `_keep` has returned; the `nearest` distances fall to theirs."""
     load_kernel("profile/candidates.cu", "certify")(
-        blocks,
+        _blocks(found.size),
         THREADS,
-        windows=kept[0],
-        places=kept[1],
-        n_pairs=n_kept,
+        **kept,
         lines=lines,
         length=join.length,
         normalize=join.normalize,
-        distances=None,
-        indices=None,
-        found=distances,
+        distances=nearest[0],
+        indices=nearest[1],
+        found=found,
     )
-    count = read_number(n_kept)
-    if count:
-        _keep_nearest(found, kept[0, :count], distances[:count], kept[1, :count])
 
 
 def _blocks(count: int) -> int:
@@ -233,7 +253,7 @@ def score_runs(
         list=runs,
         count=count,
         origin=origin,
-        size=COLUMNS if at else ROWS,
+        size=PAIR_COLUMNS if at else PAIR_ROWS,
         places=heads,
         n_heads=n_heads,
     )
@@ -259,8 +279,8 @@ def score_runs(
         "n_pairs": pairs.count,
     }
     load_kernel("profile/pairs.cu", pairs_kernel(join.normalize))(
-        min(blocks_for(count, RUN_WARPS), BLOCKS * multiprocessors()),
-        32 * RUN_WARPS,
+        min(blocks_for(count, PAIR_WARPS), BLOCKS * multiprocessors()),
+        32 * PAIR_WARPS,
         list=runs,
         count=count,
         heads=heads,
@@ -292,22 +312,9 @@ def certify_nearest(
     nearest : tuple of (distances, indices)
         Neighbours that are known, to which this adds.
     """
-    (distances, indices), capacity = nearest, pairs.windows.size
-    chosen, n_others = filled(distances.size, TAKES_NO_PART, np.int32), cp.zeros(1, np.int32)
-    others, blocks = cp.empty((2, capacity), np.int32), _blocks(capacity)
-    load_kernel("profile/candidates.cu", "place_pairs")(
-        blocks,
-        THREADS,
-        windows=pairs.windows,
-        places=pairs.places,
-        uppers=pairs.values,
-        n_pairs=pairs.count,
-        reached=reached,
-        chosen=chosen,
-        other_windows=others[0],
-        other_places=others[1],
-        n_others=n_others,
-    )
+    distances, indices = nearest
+    chosen = filled(distances.size, TAKES_NO_PART, np.int32)
+    others = _keep(pairs, reached, chosen)
     load_kernel("profile/candidates.cu", "certify_chosen")(
         blocks_for(chosen.size, THREADS),
         THREADS,
@@ -319,21 +326,10 @@ def certify_nearest(
         distances=distances,
         indices=indices,
     )
-    rest = {"windows": others[0], "places": others[1], "n_pairs": n_others}
-    # bounds are not needed any more
-    load_kernel("profile/candidates.cu", "certify")(
-        blocks,
-        THREADS,
-        **rest,
-        lines=lines,
-        length=join.length,
-        normalize=join.normalize,
-        distances=distances,
-        indices=indices,
-        found=pairs.values,
-    )
+    found = pairs.values  # bounds are not needed any more
+    _certify(others, lines, join, found, nearest)
     load_kernel("profile/candidates.cu", "first_of_equals")(
-        blocks, THREADS, **rest, distances=distances, found=pairs.values, indices=indices
+        _blocks(found.size), THREADS, **others, distances=distances, found=found, indices=indices
     )
 
 

@@ -13,9 +13,6 @@
 #include "profile/certified.cuh"
 #include "profile/channels.cuh"
 
-// Kinds of windows.
-constexpr unsigned char CONSTANT_KIND = 1, MISSING_KIND = 2;
-
 // One block, one warp, of some diagonals of a band, see `block_of`. Channels are in their order: the first M count in any case. `steps` and `tops` are laid by `place_of`; `tops`
 // are negative of windows that look for no neighbour. Pairs are listed, with lower bounds of their sums, if there is a list; those that find no room on it
 // are marked, where `dropped` is given. The walk is one function: a step of it would take all of the covariances and columns

@@ -5,12 +5,10 @@
 #include "include/warp.cuh"
 
 // Sums beyond this are those of windows that are not finite.
-constexpr float MOST_NEEDED = 1e14f;
+constexpr float MOST_NEEDED = MOST_FINITE;
 // More than roots in float32 lose where squares underflow.
 // see "channel sums" in docs/developer/numerics.rst
 constexpr float CHANNEL_LOST = 1e-18f;
-// Roundings of a square that is made in float32.
-constexpr double SQUARE_UNITS = 8;
 // What a walk needs of a window in a channel: the two factors of its step, and what makes squared distances.
 template <typename T>
 struct alignas(4 * sizeof(T)) ChannelStep {

@@ -13,9 +13,14 @@ import numpy as np
 
 from ...core.constants import (
     CERTIFIED_ROUNDING,
+    CONSTANT_KIND,
+    FAR,
     FLOAT32_UNIT,
     FLOAT64_UNIT,
     JOIN_GROUP,
+    MISSING_KIND,
+    MOST_FINITE,
+    SQUARE_UNITS,
     TAKES_NO_PART,
 )
 from ...families.profile.channels import ChannelRule
@@ -38,14 +43,11 @@ __all__ = [
 
 #: Windows beyond the last that a walk may read, at least; with them they are a multiple of it.
 PAD = 256
-#: In place of the squared distance of windows that are not both finite, see `walk_channels`; sums
-#: that no window need not exceed; sums of windows that look for no neighbour.
-FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
+#: Sums that no window need not exceed; sums of windows that look for no neighbour.
+MOST_NEEDED, NOTHING = np.float32(MOST_FINITE), np.float32(-1)
 #: What lines tell of their windows, and what those of the search tell.
 KINDS = "finite", "constant"
 SEARCH = "mean", "norm", "size", "slip", "regular", "hidden", "points"
-#: Kinds of windows.
-CONSTANT_KIND, MISSING_KIND = 1, 2
 #: Distances that are measured at a time; threads of a block that measures.
 AT_A_TIME, THREADS = 2**24, 128
 #: Most blocks of a launch.
@@ -57,8 +59,6 @@ SAMPLED = 4
 MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
-#: Roundings of a square that is made in float32, as the kernel has it.
-SQUARE_UNITS = 8
 
 
 class ChannelAxis(NamedTuple):

@@ -154,12 +154,12 @@ def prepare_line(
     if not isinstance(mean, np.ndarray):
         whole = None if filled is pool.points else whole_windows(finite, length)
         return DeviceLine(points, used, *_kinds(moments, whole, normalize))
-    found = settle_statistics(mean, deviation, low, high, whole_windows(finite, length))
-    inverse = np.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
-    constant = found.constant
+    found = settle_statistics(deviation, low, high, whole_windows(finite, length))
+    inverse, constant, regular = found.inverse, found.constant, found.regular
     if not normalize:
         inverse, constant = found.finite.astype(np.float64), np.zeros_like(constant)
-    kinds = constant, found.finite, found.finite & ~constant
+        regular = found.finite
+    kinds = constant, found.finite, regular
     return DeviceLine(points, used, cp.asarray(inverse), moments, *kinds, None)
 
 

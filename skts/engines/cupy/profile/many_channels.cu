@@ -12,11 +12,11 @@
 #include "profile/channels.cuh"
 
 // Rows of a run, and of the two that a block goes through at once.
-constexpr int RUN = 4, ROWS = 8;
+constexpr int RUN = 4, ROWS = LISTED_ROWS;
 // Channels that a lane puts in order: more are shared by two or four lanes.
 constexpr int MOST_OF_LANE = 32;
 // Squares beyond this are those of windows that are not finite.
-constexpr float FAR = MOST_NEEDED * MOST_NEEDED;
+constexpr float MOST_SQUARE = MOST_NEEDED * MOST_NEEDED;
 // What a distance loses when it is rounded to half precision, and the least such number, halved.
 constexpr float HALF_UNIT = 0x1p-11f, HALF_LEAST = 0x1p-25f;
 
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(32 * W, B) walk_many_channels(
                 // a pair that a channel has no distance of may have the sum without it: the farthest of the other channels
 #pragma unroll
                 for (int k = 0; k < ROWS / RUN * K; ++k)
-                    if (c >= M && most[k / K][k % K] > FAR && !(least[k / K][k % K] > FAR)) least[k / K][k % K] = 0;
+                    if (c >= M && most[k / K][k % K] > MOST_SQUARE && !(least[k / K][k % K] > MOST_SQUARE)) least[k / K][k % K] = 0;
             }
             Lane<unsigned, K> words;
 #pragma unroll

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import cupy as cp
 import numpy as np
 
+from ...core.constants import LISTED_ROWS
 from ..loading import blocks_for, load_kernel
 from ..transfers import read_number, to_host
 from .channel_programs import BLOCKS_AT_ONCE, HEIGHT, KEPT_AT_ONCE, MANY, ChannelKernel
@@ -17,8 +18,6 @@ from .channels import AT_A_TIME, THREADS, ChannelWalk, cut, launch_walk, measure
 __all__ = ["ManyChannels", "walk"]
 
 FILE = "profile/many_channels.cu"
-#: Rows of two runs, which are listed together.
-ROWS = 8
 #: Samples take one of so many blocks, as many as have been taken before each time, up to the last.
 FIRST_SAMPLE, LAST_SAMPLE = 512, 8
 #: Full lists that are measured before float64 walks, thrice as long; or, there, before pairs are
@@ -190,7 +189,7 @@ class ManyChannels:
             rows, share = waiting.pop()
             n_rows = rows.stop - rows.start
             blocks = blocks_for(n_columns, width * share.every)
-            looked = n_rows * blocks * width / ROWS
+            looked = n_rows * blocks * width / LISTED_ROWS
             small = blocks == 1 and n_rows <= HEIGHT
             fits = self.rate * looked <= self.work.room
             if small or (fits and blocks * blocks_for(n_rows, HEIGHT) <= BLOCKS_AT_ONCE):

@@ -13,7 +13,7 @@
 #include "profile/runs.cuh"
 
 // A warp computes SUMS sums at once, lane by lane of STRIP points that follow each other, SPAN points at a time.
-constexpr int SUMS = 16, STRIP = 8, SPAN = 32 * STRIP, RUN_WARPS = 4;
+constexpr int SUMS = 16, STRIP = 8, SPAN = 32 * STRIP;
 static_assert(COLUMNS == SUMS && ROWS == 2 * SUMS, "a block has sums of a row, and twice of a column");
 
 // A line, as the search has it.
@@ -392,15 +392,15 @@ __device__ __forceinline__ void list_pairs(
 // pairs_of_runs: pairs of runs whose scores reach what their windows need, in any order; *n_pairs grows by how many there
 // are. One warp, one block of pairs after the other, from the `heads` of the list.
 template <bool NORMALIZE>
-__global__ void __launch_bounds__(32 * RUN_WARPS, 3) pairs_of_runs(
+__global__ void __launch_bounds__(32 * PAIR_WARPS, 3) pairs_of_runs(
     const Run* __restrict__ list, int count, const int* __restrict__ heads, const int* __restrict__ n_heads, Work work,
     Found found
 ) {
-    __shared__ WarpMemory memories[RUN_WARPS];
+    __shared__ WarpMemory memories[PAIR_WARPS];
     WarpMemory& memory = memories[threadIdx.x / 32];
     const int side = work.side;
     Looking<NORMALIZE> mine(work);
-    for (int at = blockIdx.x * RUN_WARPS + threadIdx.x / 32; at < *n_heads; at += gridDim.x * RUN_WARPS) {
+    for (int at = blockIdx.x * PAIR_WARPS + threadIdx.x / 32; at < *n_heads; at += gridDim.x * PAIR_WARPS) {
         const Run first = list[heads[at]];
         const unsigned which = find_runs(memory, work, list, count, heads[at], first);
         const unsigned every = fold_lanes(which, Union());

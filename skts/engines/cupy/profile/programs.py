@@ -50,8 +50,8 @@ RUNS_PER_WINDOW = 24
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Kernels of ``candidates.cu``.
 CANDIDATE_KERNELS = (
-    *("choose", "least_scores", "keep", "place_pairs"),
-    *("certify_chosen", "certify", "first_of_equals", "answer"),
+    *("choose", "least_scores", "keep", "certify_chosen"),
+    *("certify", "first_of_equals", "answer"),
 )
 #: Pairs that MK measures at a time, if a run of positions is not longer.
 MK_CAPACITY = 2**22

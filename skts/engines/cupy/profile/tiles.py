@@ -231,7 +231,7 @@ class JoinTiles:
         from .lines import prepare_search
 
         lines = [self._line(pool, length, normalize) for pool in pools]
-        frame = None if normalize else self._frame(pools, lines, length)
+        frame = None if normalize else self._frame(pools, lines)
 
         def search_line(pool: ConcatenatedSeries, line: DeviceLine) -> Searched:
             def build() -> tuple[Searched, int]:
@@ -245,10 +245,7 @@ class JoinTiles:
         return first, second
 
     def _frame(
-        self,
-        pools: tuple[ConcatenatedSeries, ConcatenatedSeries],
-        lines: list[DeviceLine],
-        length: int,
+        self, pools: tuple[ConcatenatedSeries, ConcatenatedSeries], lines: list[DeviceLine]
     ) -> Frame:
         """Offset and size in common of windows of two lines that are compared as they are."""
         from ..transfers import to_host

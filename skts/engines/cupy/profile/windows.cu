@@ -5,6 +5,7 @@
 #include "include/warp.cuh"
 #include "profile/certified.cuh"
 
+// statistics: mean from the first point on, deviation, least and largest point of each window. One thread, one window.
 extern "C" __global__ void statistics(
     const double* __restrict__ points, int n_windows, int length,
     double* __restrict__ mean, double* __restrict__ deviation, double* __restrict__ low,

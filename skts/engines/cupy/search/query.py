@@ -14,7 +14,7 @@ from ...core.series import Series
 from ...families.search.subsequence import (
     SubsequenceNeighbors,
     greedy,
-    normalize_query,
+    normalize_windows,
     query_envelope,
 )
 from ..elastic import dtw
@@ -114,7 +114,7 @@ class Query:
 
         def build() -> dtw.DeviceSeries:
             points = self.certified if certified else self.single.astype(np.float64)
-            made = dtw.upload(Series(points[np.newaxis], np.array([self.length])))
+            made = dtw.upload(Series.of(points[np.newaxis]))
             return made if certified else dtw.rescale(made, Rescaling())
 
         return self.once(certified, build)
@@ -160,7 +160,7 @@ def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     """Prepare a query for a search."""
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.shape[-1], reduction.warping
-    certified = np.atleast_2d(normalize_query(given, bool(reduction.normalize)))
+    certified = np.atleast_2d(normalize_windows(given, bool(reduction.normalize)))
     rescaling = Rescaling() if reduction.normalize else Rescaling.of(given)
     single, error = rescaling.apply(certified)
     radius = min(int(warping.radius(length, length)), length - 1)

@@ -261,7 +261,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_float(
     }
 }
 
-// The same in float64: certified, the operations of `normalize_window` on the CPU.
+// The same in float64: certified, the operations of `normalize_windows` in their order.
+// Blocks and grid as there.
 extern "C" __global__ void __launch_bounds__(THREADS) rows_double(
     const double* __restrict__ points, const int* __restrict__ positions, int n, int length,
     int stride, int normalize, const double2* __restrict__ moments, double* __restrict__ out) {

@@ -183,38 +183,60 @@ extern "C" __global__ void __launch_bounds__(128) compare(
     same[k] = alike;
 }
 
-// The best cut of distances in ascending order: gain, -1 where there is no cut, and gap, as `Criterion.best_cuts` finds them;
-// where weights differ, a gain below what those may be off by is none. `label_at` tells whose the distances are, `sums` is
-// room for as many numbers, `left`, of n_classes, starts as 0; `floor` is 1 where distances are of normalised windows.
+// The best cut of certified distances: what it gains, and its gap.
+struct CertifiedCut {
+    long long gain;
+    double gap;
+
+    // none yet: any cut gains more, or as much; where weights differ, a gain below what those may be off by is none
+    __device__ __forceinline__ explicit CertifiedCut(const Judge& judge)
+        : gain(judge.base ? -1 : -1 - judge.margin), gap(-Arithmetic<double>::infinity()) {}
+};
+
+// The best of the cuts behind distances first to stop - 1, of n in ascending order, as `Criterion.best_cuts` finds them: one
+// thread. `label_at` tells whose the distances are, `sums` are those of the first ones, `total` that of all; `left` counts the
+// classes of the distances before, in counters that lie `apart` from each other, and goes on to count, `each` is what both
+// sides have there; `floor` is 1 where distances are of normalised windows.
 template <typename Label>
-__device__ __forceinline__ void find_cut(
-    const Judge& judge, const double* ordered, const Label& label_at, double floor, int* left, double* sums, long long& gain_found,
-    double& gap_found
+__device__ __forceinline__ CertifiedCut best_of_cuts(
+    const Judge& judge, const double* ordered, const double* sums, double total, const Label& label_at, double floor, int first,
+    int stop, int* left, int apart, long long each
 ) {
     const int n = judge.n_members;
-    double total = 0;
-    for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
-    const long long none = judge.base ? -1 : -1 - judge.margin;
-    long long best = none, each = 0;
-    double gap = -Arithmetic<double>::infinity();
-    for (int k = 0; k < n - 1; ++k) {
-        const int label = label_at(k), there = left[label]++;
+    CertifiedCut best(judge);
+    for (int k = first; k < stop; ++k) {
+        const int label = label_at(k), there = left[apart * label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;
         each += term[1] - term[0];
         const int size = k + 1;
-        const double behind = ordered[k + 1], apart = __dsub_rn(behind, ordered[k]);
-        if (!(apart > TOLERANCE * fmax(floor, behind))) continue;
+        const double behind = ordered[k + 1];
+        if (!(__dsub_rn(behind, ordered[k]) > TOLERANCE * fmax(floor, behind))) continue;
         if (size < judge.leaf || n - size < judge.leaf) continue;
         long long both;
-        if (!judge.base && !weigh(judge, left, 1, both)) continue;
+        if (!judge.base && !weigh(judge, left, apart, both)) continue;
         const long long gain = (judge.base ? judge.base[size] : judge.whole - both) + each;
-        if (gain < best) continue;
+        if (gain < best.gain) continue;
         const double right = __ddiv_rn(__dsub_rn(total, sums[k]), (double)(n - size));
-        const double here = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
-        if (gain > best || here > gap) best = gain, gap = here;
+        const double gap = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
+        if (gain > best.gain || gap > best.gap) best.gain = gain, best.gap = gap;
     }
-    gain_found = best;
-    gap_found = gap;
+    return best;
+}
+
+// Sums of the first of n distances, in the one order: one thread; returns that of all.
+__device__ __forceinline__ double add_up(const double* ordered, double* sums, int n) {
+    double total = 0;
+    for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
+    return total;
+}
+
+// The best cut of distances in ascending order: one thread. `left`, of n_classes, starts as 0, `sums` is scratch.
+template <typename Label>
+__device__ __forceinline__ CertifiedCut find_cut(
+    const Judge& judge, const double* ordered, const Label& label_at, double floor, int* left, double* sums
+) {
+    const double total = add_up(ordered, sums, judge.n_members);
+    return best_of_cuts(judge, ordered, sums, total, label_at, floor, 0, judge.n_members - 1, left, 1, 0);
 }
 
 // The best cuts of certified distances, one thread a candidate. `ordered` holds the distances of each candidate in ascending
@@ -230,27 +252,26 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     const Judge judge = *rules;
     const long long begin = (long long)candidate * judge.n_members;
     auto label_at = [&](int k) { return judge.labels[order[begin + k]]; };
-    find_cut(
+    const CertifiedCut best = find_cut(
         judge, ordered + begin, label_at, (double)normalized[candidate], left + (long long)candidate * judge.n_classes,
-        sums + begin, gains[candidate], gaps[candidate]
+        sums + begin
     );
+    gains[candidate] = best.gain, gaps[candidate] = best.gap;
 }
 
 // What `find_cut` finds, by a warp: each lane has neighbouring cuts. `left` has room for 32 counters of each class.
-__device__ __forceinline__ void find_cut_together(
-    const Judge& judge, const double* ordered, const int* labels, double floor, int lane, int* left, double* sums,
-    long long& gain_found, double& gap_found
+template <typename Label>
+__device__ __forceinline__ CertifiedCut find_cut_together(
+    const Judge& judge, const double* ordered, const Label& label_at, double floor, int lane, int* left, double* sums
 ) {
     const int n = judge.n_members, n_classes = judge.n_classes, some = (n + 31) / 32;
     const int first = min(n, lane * some), stop = min(n, first + some);
     double total = 0;
-    // in the one order
-    if (lane == 0)
-        for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
+    if (lane == 0) total = add_up(ordered, sums, n);
     total = __shfl_sync(ALL, total, 0);
     int* const mine = left + lane;
     for (int c = 0; c < n_classes; ++c) mine[32 * c] = 0;
-    for (int k = first; k < stop; ++k) ++mine[32 * labels[k]];
+    for (int k = first; k < stop; ++k) ++mine[32 * label_at(k)];
     long long each = 0;
     for (int c = 0; c < n_classes; ++c) {
         const int here = mine[32 * c], before = scan_sum(here, lane) - here;
@@ -258,32 +279,14 @@ __device__ __forceinline__ void find_cut_together(
         each += judge.terms[(long long)c * (n + 1) + before];
     }
     __syncwarp();
-    long long best = judge.base ? -1 : -1 - judge.margin;
-    double gap = -Arithmetic<double>::infinity();
-    for (int k = first; k < min(stop, n - 1); ++k) {
-        const int label = labels[k], there = mine[32 * label]++;
-        const long long* term = judge.terms + (long long)label * (n + 1) + there;
-        each += term[1] - term[0];
-        const int size = k + 1;
-        const double behind = ordered[k + 1], apart = __dsub_rn(behind, ordered[k]);
-        if (!(apart > TOLERANCE * fmax(floor, behind))) continue;
-        if (size < judge.leaf || n - size < judge.leaf) continue;
-        long long both;
-        if (!judge.base && !weigh(judge, mine, 32, both)) continue;
-        const long long gain = (judge.base ? judge.base[size] : judge.whole - both) + each;
-        if (gain < best) continue;
-        const double right = __ddiv_rn(__dsub_rn(total, sums[k]), (double)(n - size));
-        const double here = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
-        if (gain > best || here > gap) best = gain, gap = here;
-    }
+    CertifiedCut best = best_of_cuts(judge, ordered, sums, total, label_at, floor, first, min(stop, n - 1), mine, 32, each);
 #pragma unroll
     for (int other = 16; other > 0; other /= 2) {
-        const long long theirs = __shfl_xor_sync(ALL, best, other);
-        const double its = __shfl_xor_sync(ALL, gap, other);
-        if (theirs > best || (theirs == best && its > gap)) best = theirs, gap = its;
+        const long long gain = __shfl_xor_sync(ALL, best.gain, other);
+        const double gap = __shfl_xor_sync(ALL, best.gap, other);
+        if (gain > best.gain || (gain == best.gain && gap > best.gap)) best.gain = gain, best.gap = gap;
     }
-    gain_found = best;
-    gap_found = gap;
+    return best;
 }
 
 // The same of distances in the order of the members: one block, one candidate, which sorts them in shared memory, of `padded`
@@ -323,16 +326,10 @@ extern "C" __global__ void __launch_bounds__(SORTING_THREADS) sort_and_cut(
             }
         }
     __syncthreads();
-    if (together) {
-        long long gain;
-        double gap;
-        if (threadIdx.x >= 32) return;
-        find_cut_together(judge, ordered, labels, (double)normalized[blockIdx.x], threadIdx.x, left, sums, gain, gap);
-        if (threadIdx.x == 0) gains[blockIdx.x] = gain, gaps[blockIdx.x] = gap;
-    } else if (threadIdx.x == 0) {
-        auto label_at = [&](int k) { return labels[k]; };
-        find_cut(
-            judge, ordered, label_at, (double)normalized[blockIdx.x], left, sums, gains[blockIdx.x], gaps[blockIdx.x]
-        );
-    }
+    if (threadIdx.x >= (together ? 32 : 1)) return;
+    auto label_at = [&](int k) { return labels[k]; };
+    const double floor = normalized[blockIdx.x];
+    const CertifiedCut best = together ? find_cut_together(judge, ordered, label_at, floor, threadIdx.x, left, sums)
+                                       : find_cut(judge, ordered, label_at, floor, left, sums);
+    if (threadIdx.x == 0) gains[blockIdx.x] = best.gain, gaps[blockIdx.x] = best.gap;
 }

@@ -222,6 +222,22 @@ __device__ __forceinline__ void load_candidates(
     if ((threadIdx.x & 31) == 0) atomicMax(&worst, own_worst);
 }
 
+// Make keys of distances, of which each lane has those of members lane, lane + 32, ... `most`, the largest of a lane, becomes
+// that of all, and sets the unit; `is_sure` tells of key r and its member whether the distance is exact.
+template <int E, typename Sure>
+__device__ __forceinline__ void to_keys(
+    unsigned (&keys)[E], const int* about, int n, int lane, ErrorBound& doubt, float& most, const Sure& is_sure
+) {
+    // non-negative floats order as integers do
+    most = __int_as_float(warp_largest(__float_as_int(most)));
+    doubt.set_unit(most);
+#pragma unroll
+    for (int r = 0; r < E; ++r) {
+        const int k = r * 32 + lane;
+        if (k < n) keys[r] = key_of(__int_as_float(keys[r]), is_sure(r, k), label_of(about[k]), doubt);
+    }
+}
+
 // Distances of a candidate from all members, joined with those before, as keys: every lane those of members lane,
 // lane + 32, ... in any order. False where none can differ from those before. `most` is the largest distance.
 template <int E>
@@ -248,15 +264,7 @@ __device__ __forceinline__ bool make_keys(
         most = fmaxf(most, distance);
     }
     if (!__any_sync(ALL, changed)) return false;
-    // non-negative floats order as integers do
-    most = __int_as_float(warp_largest(__float_as_int(most)));
-    doubt.set_unit(most);
-#pragma unroll
-    for (int r = 0; r < E; ++r) {
-        const int k = r * 32 + lane;
-        if (k >= n) continue;
-        keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, label_of(about[k]), doubt);
-    }
+    to_keys<E>(keys, about, n, lane, doubt, most, [&](int r, int) { return sures >> r & 1; });
     return true;
 }
 
@@ -275,14 +283,8 @@ __device__ __forceinline__ void make_plain_keys(
         keys[r] = __float_as_int(distance);
         most = fmaxf(most, distance);
     }
-    most = __int_as_float(warp_largest(__float_as_int(most)));
-    doubt.set_unit(most);
     const bool settling = doubt.root < 0.5f;
-#pragma unroll
-    for (int r = 0; r < E; ++r) {
-        const int k = r * 32 + lane;
-        if (k < n) keys[r] = key_of(__int_as_float(keys[r]), settling && k == own, label_of(about[k]), doubt);
-    }
+    to_keys<E>(keys, about, n, lane, doubt, most, [&](int, int k) { return settling && k == own; });
 }
 
 // Sort keys, and lay them down as the line of the warp.

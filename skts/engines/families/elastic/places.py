@@ -126,4 +126,4 @@ def _shifts(candidates: Series, index: int) -> Iterator[tuple[int, Series]]:
     step = max(1, POINTS // y.size)
     for begin in range(0, m, step):
         some = range(begin, min(begin + step, m))
-        yield begin, Series(np.stack([np.roll(y, s, axis=1) for s in some]), np.full(len(some), m))
+        yield begin, Series.of([np.roll(y, s, axis=1) for s in some])

@@ -87,7 +87,7 @@ class RotationSearch(Reduction):
         """Least distance of a query and a candidate over all shifts, by plain code."""
         m = int(self.candidates.lengths[candidate])
         values = self.candidates.values[candidate, :, :m]
-        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(m)]), np.full(m, m))
+        turned = Series.of([np.roll(values, s, axis=1) for s in range(m)])
         return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(m))
 
 

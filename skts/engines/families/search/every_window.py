@@ -8,48 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ..elastic.dtw import DTWMatrix
 from ..elastic.warping import Warping
-from .subsequence import SubsequenceNeighbors, TileMatches, WindowMatches, normalize_query
+from .subsequence import SubsequenceNeighbors, TileMatches, WindowMatches, normalize_windows
 
-__all__ = ["EveryWindow", "normalize_windows"]
+__all__ = ["EveryWindow"]
 
 #: Points of the windows that are laid out at a time.
 _POINTS = 2**20
-
-
-def normalize_windows(windows: np.ndarray, normalize: bool) -> np.ndarray:
-    """Windows z-normalised, each channel by itself, or as they are.
-
-    Parameters
-    ----------
-    windows : ndarray of shape (n_windows, n_channels, length)
-        Finite windows.
-    normalize : bool
-        Whether to change anything.
-
-    Returns
-    -------
-    ndarray of shape (n_windows, n_channels, length)
-        A copy, each window with the bits of `normalize_query`.
-    """
-    if not normalize:
-        return windows.copy()
-    low, high = windows.min(axis=-1), windows.max(axis=-1)
-    largest = np.maximum(np.abs(low), np.abs(high))
-    constant = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
-    points: np.ndarray = windows - windows[..., :1]
-    size = windows.shape[-1]
-    # cumulative sums add in the order of time
-    points -= np.cumsum(points, axis=-1)[..., -1:] / size
-    deviation = np.sqrt(np.cumsum(points * points, axis=-1)[..., -1:] / size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        points *= 1.0 / deviation
-    points[constant] = 0.0
-    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +40,7 @@ class EveryWindow:
 
     def block(self, query: np.ndarray, windows: np.ndarray) -> DTWMatrix:
         """The work of comparing a normalised query (n_channels, length) with some windows."""
-        length = query.shape[1]
-        asked = Series(query[np.newaxis], np.array([length]))
-        return DTWMatrix(asked, Series(windows, np.full(len(windows), length)), self.warping)
+        return DTWMatrix(Series.of(query[np.newaxis]), Series.of(windows), self.warping)
 
     @property
     def sample(self) -> DTWMatrix:
@@ -86,7 +52,7 @@ class EveryWindow:
         """Search, with what computes the distances of a block."""
         search, total = self.search, self.search.start()
         for row, given in enumerate(search.queries):
-            query = np.atleast_2d(normalize_query(given, search.normalize))
+            query = np.atleast_2d(normalize_windows(given, search.normalize))
             length = query.shape[1]
             n_windows = search.series.n_points - length + 1
             if search.n_windows is not None:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile, UsesIncumbent
+from ...core.series import are_constant
 from ...core.verify import Check, Sample, check_value
 from ..elastic.warping import PLAIN, Warping
 
@@ -23,7 +23,7 @@ __all__ = [
     "WindowMatches",
     "exclusion_points",
     "greedy",
-    "normalize_query",
+    "normalize_windows",
     "query_envelope",
 ]
 
@@ -31,20 +31,33 @@ __all__ = [
 _CELL = 4096
 
 
-def normalize_query(query: np.ndarray, normalize: bool) -> np.ndarray:
-    """A query z-normalised, each channel by itself, or as it is: the bits of such a window."""
+def normalize_windows(windows: np.ndarray, normalize: bool) -> np.ndarray:
+    """Windows, or a query, z-normalised, each channel by itself, or as they are.
+
+    Parameters
+    ----------
+    windows : ndarray of shape (..., length), float64
+        Finite windows.
+    normalize : bool
+        Whether to change anything.
+
+    Returns
+    -------
+    ndarray of shape (..., length)
+        A copy. The bits of a window depend on its points alone.
+    """
     if not normalize:
-        return query.copy()
-    if query.ndim == 2:
-        return np.stack([normalize_query(channel, True) for channel in query])
-    low, high = query.min(), query.max()
-    if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
-        return np.zeros(query.size)
+        return windows.copy()
+    constant = are_constant(windows.min(axis=-1), windows.max(axis=-1))
+    points: np.ndarray = windows - windows[..., :1]
+    size = windows.shape[-1]
     # cumulative sums add in the order of time
-    points = query - query[0]
-    points -= np.cumsum(points)[-1] / query.size
-    deviation = np.sqrt(np.cumsum(points * points)[-1] / query.size)
-    return points * (1.0 / deviation)
+    points -= np.cumsum(points, axis=-1)[..., -1:] / size
+    deviation = np.sqrt(np.cumsum(points * points, axis=-1)[..., -1:] / size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        points *= 1.0 / deviation
+    points[constant] = 0.0
+    return points
 
 
 def query_envelope(query: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray]:

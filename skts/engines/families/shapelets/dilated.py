@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.constants import CONSTANT, LOST_SQUARES, SMALLEST_RANGE
+from ...core.constants import LOST_SQUARES
 from ...core.reduction import Reduction, Tile
-from ...core.series import Series
+from ...core.series import Series, are_constant
 from ...core.verify import Check, Sample, check_value
 
 __all__ = ["FEATURES", "DilatedShapelets", "DistanceQuantiles", "ShapeletFeatures"]
@@ -112,8 +112,7 @@ def normalize_rows(windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for row in windows:
         squares += np.square(row - total)
     deviation = np.sqrt(squares / len(windows))
-    largest = np.maximum(np.abs(low), np.abs(high))
-    constant = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
+    constant = are_constant(low, high)
     inverse = np.divide(1.0, deviation, out=np.zeros(total.shape), where=~constant)
     return (windows - total) * inverse, constant
 

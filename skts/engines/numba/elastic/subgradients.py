@@ -69,7 +69,7 @@ def _antidiagonal_of_channels(x, turned, m, radius, d, above, diagonal, here, st
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _start(y, m, turned, one, two, three):
+def _start(y, m, turned, one, two):
     """Turn a series, and prepare lines for the first antidiagonal."""
     for k in range(len(one)):
         one[k] = np.inf
@@ -87,7 +87,7 @@ def _fill(x, y, m, radius, turned, one, two, three, steps):
     x: (C, n), y: (C, >= m), turned: (C, >= m), receives y from its end; one, two, three: (n + 2,)
     for antidiagonals, in turn; steps: (>= n + m - 1, n) bytes.
     """
-    _start(y, m, turned, one, two, three)
+    _start(y, m, turned, one, two)
     n = x.shape[1]
     count = n + m - 1
     for d in range(0, count, 3):
@@ -104,7 +104,7 @@ def _fill(x, y, m, radius, turned, one, two, three, steps):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_channels(x, y, m, radius, turned, one, two, three, steps):
     """The same of several channels."""
-    _start(y, m, turned, one, two, three)
+    _start(y, m, turned, one, two)
     n = x.shape[1]
     count = n + m - 1
     for d in range(count):

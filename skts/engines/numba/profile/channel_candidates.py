@@ -12,13 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ...core.constants import CONSTANT_KIND, MISSING_KIND
 from ...host.windows import PAIRS, POINTS, squares
 
 __all__ = [
-    "CONSTANT_KIND",
-    "FAR",
-    "MISSING_KIND",
-    "REGULAR_KIND",
     "ChannelLine",
     "Known",
     "PairBounds",
@@ -32,11 +29,6 @@ __all__ = [
     "sort_few",
 ]
 
-#: Kinds of windows of a channel.
-REGULAR_KIND, CONSTANT_KIND, MISSING_KIND = 0, 1, 2
-#: In place of the squared distance of windows that are not both finite: beyond every other one, as
-#: no point is larger than 1, and its root, times the number of channels, far below infinity.
-FAR = 1e30
 #: Pairs that a list has room for, beside those of a row.
 LISTED = 2**17
 #: Sums of certified distances are rounded by less than this share.

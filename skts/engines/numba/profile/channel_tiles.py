@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.constants import CONSTANT_KIND, FAR, MISSING_KIND
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
@@ -17,10 +18,7 @@ from ...families.profile.nearest import Nearest, take_nearer
 from ...host import by_numpy
 from ...host.small_work import ENTRIES, prefer_numpy
 from .channel_candidates import (
-    CONSTANT_KIND,
-    FAR,
     LISTED,
-    MISSING_KIND,
     ChannelLine,
     Rule,
     open_known,

@@ -23,9 +23,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
-from .channel_candidates import (
+from ...core.constants import (
+    CERTIFIED_ROUNDING,
     FAR,
+    FLOAT32_UNIT,
+    FLOAT64_UNIT,
+    MOST_FINITE,
+)
+from .channel_candidates import (
     ChannelLine,
     PairBounds,
     Rule,
@@ -57,7 +62,7 @@ GROUP = 64
 #: Estimates of sums so many times larger than the error of their channels bound sums well enough.
 SHARP = 1e4
 #: Sums up to here are those of finite distances, see FAR.
-MOST_NEEDED = np.float32(1e14)
+MOST_NEEDED = np.float32(MOST_FINITE)
 #: More than estimates in float32 lose where they underflow.
 #: see "channel sums" in docs/developer/numerics.rst
 LOST = 1e-18

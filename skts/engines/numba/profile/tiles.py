@@ -175,10 +175,9 @@ class JoinTiles:
             # one after the other, and nobody writes to them: kernels are compiled for one kind of
             # array, and a series that runs backwards would be another
             points = read_only(np.ascontiguousarray(filled))
-            moments = compute(points, points, length, True)
+            moments = compute(points, length, True)
             mean, deviation, low, high = moments
-            whole = whole_windows(finite, length)
-            found = settle_statistics(mean, deviation, low, high, whole)
+            found = settle_statistics(deviation, low, high, whole_windows(finite, length))
             if normalize:
                 # a mean of what is not finite is never looked at
                 chosen = mean, found.inverse, moments, found.constant
@@ -247,9 +246,7 @@ class JoinTiles:
             else:
                 made = line_as_it_is(line.points, frame, length)
             points, hidden = read_only(made.points), made.hidden & regular
-            moments = made.moments(
-                line.moments, lambda _: windows.statistics(points, points, length, True)
-            )
+            moments = made.moments(line.moments, lambda _: windows.statistics(points, length, True))
             found = Searched(points, *moments, regular & ~hidden, hidden, made.unit, frame)
             return found, sum(array.nbytes for array in found[:-2])
 

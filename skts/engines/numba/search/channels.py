@@ -21,7 +21,7 @@ from ...families.search.subsequence import (
     SubsequenceNeighbors,
     TileMatches,
     greedy,
-    normalize_query,
+    normalize_windows,
     query_envelope,
 )
 from ...host.arrays import put
@@ -29,6 +29,7 @@ from ..elastic import dtw
 from ..elastic.dtw import NARROW
 from . import lanes
 from .lanes import AlikeQueries, Comparison, Piece, Room
+from .statistics import RUNNING_ERROR, running_statistics
 
 __all__ = ["ChannelPiece", "bound_windows", "fill_gaps", "most_bytes", "prepare", "search"]
 
@@ -47,7 +48,7 @@ class ChannelPiece(NamedTuple):
     whole : ndarray of shape (n_windows,), bool
         Which windows are finite in all channels.
     mean, inverse : ndarray of shape (n_channels, n_windows + lanes), float64
-        From `lanes.running_statistics`.
+        From `running_statistics`.
     """
 
     points: np.ndarray
@@ -202,7 +203,7 @@ def prepare(points: np.ndarray, whole: np.ndarray, length: int, normalize: bool)
     shape = len(points), whole.size + LANES
     mean, inverse = np.zeros(shape), np.ones(shape)
     for channel, one in enumerate(points if normalize else ()):
-        lanes.running_statistics(one, length, whole.size, mean[channel], inverse[channel])
+        running_statistics(one, length, whole.size, mean[channel], inverse[channel])
     return ChannelPiece(points, whole, mean, inverse)
 
 
@@ -222,7 +223,7 @@ class _Search:
         self.warping: Warping = reduction.warping
         self.normalize = bool(reduction.normalize)
         given = np.array(reduction.queries[row], np.float64)
-        self.query = normalize_query(given, self.normalize)
+        self.query = normalize_windows(given, self.normalize)
         self.length = length = given.shape[1]
         self.need, self.exclusion = reduction.apart(length), reduction.exclusion_of(length)
         self.limit = reduction.limit_of(row)
@@ -231,9 +232,7 @@ class _Search:
         terms = given.size
         self.slack = 0.0
         if self.normalize:
-            self.slack = (
-                2 * lanes.RUNNING_ERROR * (np.sqrt(terms) if self.warping.squared else terms)
-            )
+            self.slack = 2 * RUNNING_ERROR * (np.sqrt(terms) if self.warping.squared else terms)
         self.places, self.distances = np.empty(0, np.int64), np.empty(0)
 
     def cost(self, slack: float = 0.0) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...core.series import are_constant
 from ...families.profile.concatenated import fill_gaps, whole_windows
 from ...families.search.subsequence import (
     SubsequenceNeighbors,
     TileMatches,
-    normalize_query,
+    normalize_windows,
     query_envelope,
 )
 from ...host.by_numpy import statistics
@@ -23,6 +23,7 @@ from ..elastic.cells import cell_of
 from ..elastic.dtw import block_kernel
 from . import channels, lanes
 from .lanes import AlikeQueries, Comparison, InLanes, Piece
+from .statistics import running_statistics
 
 __all__ = ["SubsequenceTiles"]
 
@@ -168,7 +169,7 @@ def _rows_of_length(reduction: SubsequenceNeighbors, tile: Tile) -> dict[int, li
 
 def _prepare_queries(given: list[np.ndarray], radius: int, normalize: bool) -> AlikeQueries:
     """Queries of one length, their envelopes, and in which orders their points are looked at."""
-    points = np.array([normalize_query(np.asarray(one, np.float64), normalize) for one in given])
+    points = normalize_windows(np.array(given, np.float64), normalize)
     envelopes = [query_envelope(one, radius) for one in points]
     low, high = (np.array([sides[k] for sides in envelopes]) for k in range(2))
     order = np.array([_order(*sides) for sides in envelopes])
@@ -192,7 +193,7 @@ def _measure(
     """Windows of a piece that match a query, by NumPy, from the certified distances of all."""
     warping, places = reduction.warping, np.flatnonzero(whole)
     given = np.array(reduction.queries[row], np.float64)
-    query = np.atleast_2d(normalize_query(given, bool(reduction.normalize)))[..., np.newaxis]
+    query = np.atleast_2d(normalize_windows(given, bool(reduction.normalize)))[..., np.newaxis]
     length, normalize = query.shape[1], bool(reduction.normalize)
     lines = [line[: whole.size + length - 1] for line in np.atleast_2d(points)]
     known = [(line, *_statistics(line, length, normalize)) for line in lines]
@@ -222,9 +223,8 @@ def _statistics(
     n_windows = line.size - length + 1
     if not normalize:
         return np.zeros(n_windows), np.zeros(n_windows), np.ones(n_windows)
-    mean, deviation, low, high = statistics(line, line, length, True)
-    least = np.maximum(CONSTANT * np.maximum(np.abs(low), np.abs(high)), SMALLEST_RANGE)
-    regular = high - low > least
+    mean, deviation, low, high = statistics(line, length, True)
+    regular = ~are_constant(low, high)
     inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=regular)
     return line[:n_windows], np.where(regular, mean, 0.0), inverse
 
@@ -260,5 +260,5 @@ def _prepare(
     whole = whole_windows(finite, length)[:n_windows]
     mean, inverse = np.zeros(n_lanes), np.ones(n_lanes)
     if reduction.normalize:
-        lanes.running_statistics(points, length, n_windows, mean, inverse)
+        running_statistics(points, length, n_windows, mean, inverse)
     return Piece(points, whole, mean, inverse)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.constants import CONSTANT, FLOAT32_UNIT, SMALLEST_RANGE
+from ...core.constants import FLOAT32_UNIT
 from ...core.series import Series
+from ...families.profile.concatenated import whole_windows
+from ...families.profile.statistics import settle_statistics
 from ...families.shapelets.matches import Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors, are_normalized
 from ...host import by_numpy
@@ -28,12 +30,9 @@ def _describe(
     """Mean and inverse deviation of all windows, which are constant, which are finite."""
     finite = np.isfinite(line)
     points = np.where(finite, line, 0.0)
-    mean, deviation, low, high = by_numpy.statistics(points, points, length)
-    largest = np.maximum(np.abs(low), np.abs(high))
-    constant = high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE)
-    inverse = np.divide(1.0, deviation, out=np.zeros(mean.size), where=~constant)
-    gaps = np.concatenate([[0], np.cumsum(~finite)])
-    return mean, inverse, constant, gaps[length:] == gaps[:-length]
+    mean, deviation, low, high = by_numpy.statistics(points, length)
+    found = settle_statistics(deviation, low, high, whole_windows(finite, length))
+    return mean, found.inverse, found.constant, found.finite
 
 
 def matches(reduction: SubsequenceMatches, rows: slice, cols: slice, cancel: np.ndarray) -> Matches:

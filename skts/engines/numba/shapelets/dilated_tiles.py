@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -45,15 +46,8 @@ class DilatedTiles:
         self, reduction: ShapeletFeatures, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Distance, start and count of matches of some shapelets in some series."""
-
-        def seconds() -> tuple[float, float]:
-            return STEP * reduction.work(tile), STEP * reduction.total_work
-
-        def able() -> bool:
-            return _numpy_bytes(reduction) <= most_bytes(self.budget())
-
         part = reduction.part(tile)
-        if prefer_numpy(seconds, features, able=able, limit=LIMIT):
+        if self._small(reduction, tile, features):
             return dilated_by_numpy.features(part, cancel)
         slots = [part.features.index(name) if name in part.features else -1 for name in FEATURES]
         found = part.start()
@@ -81,15 +75,8 @@ class DilatedTiles:
         self, reduction: DistanceQuantiles, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """An order statistic of the sums of squares of some shapelets in one series each."""
-
-        def seconds() -> tuple[float, float]:
-            return STEP * reduction.work(tile), STEP * reduction.total_work
-
-        def able() -> bool:
-            return _numpy_bytes(reduction) <= most_bytes(self.budget())
-
         part = reduction.part(tile)
-        if prefer_numpy(seconds, quantiles, able=able, limit=LIMIT):
+        if self._small(reduction, tile, quantiles):
             return dilated_by_numpy.quantiles(part, cancel)
         found = part.start()
         quantiles(
@@ -102,6 +89,19 @@ class DilatedTiles:
             cancel,
         )
         return found
+
+    def _small(
+        self, reduction: ShapeletFeatures | DistanceQuantiles, tile: Tile, kernel: Any
+    ) -> bool:
+        """Whether NumPy computes a tile in place of a kernel: see `prefer_numpy`."""
+
+        def seconds() -> tuple[float, float]:
+            return STEP * reduction.work(tile), STEP * reduction.total_work
+
+        def able() -> bool:
+            return _numpy_bytes(reduction) <= most_bytes(self.budget())
+
+        return prefer_numpy(seconds, kernel, able=able, limit=LIMIT)
 
 
 def table_of(shapelets: DilatedShapelets, thresholds: np.ndarray) -> ShapeletTable:

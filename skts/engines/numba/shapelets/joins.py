@@ -130,7 +130,7 @@ def prepare(values, lengths, middles, centered, run):
         for b in range(n):
             size, line = lengths[b], centered[b]
             _, inverse, flat, _ = describe(values[b, :size].copy(), length, np.bool_(True))
-            means, deviations, _, _ = statistics(line[:size], line[:size], length)
+            means, deviations, _, _ = statistics(line[:size], length)
             for i in range(size - length + 1):
                 mean[k, b, i] = means[i]
                 weight[k, b, i] = inverse[i] / np.sqrt(length)

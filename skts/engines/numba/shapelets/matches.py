@@ -48,7 +48,7 @@ def describe(points, length, normalize):
         if not np.isfinite(points[t]):
             points[t] = 0.0
             finite[max(0, t - length + 1) : t + 1] = False
-    mean, deviation, low, high = statistics(points, points, length)
+    mean, deviation, low, high = statistics(points, length)
     inverse, constant = np.zeros(n), np.zeros(n, np.bool_)
     for i in range(n):
         if normalize is None:

@@ -180,7 +180,7 @@ def _open_gain(tables, scratch, best, n_best, each):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _largest_gap(squares, sure, errors, n_best, spread, scratch):
+def _largest_gap(sure, errors, n_best, spread, scratch):
     """The largest gap of the cuts that gain most, and what it may be off by."""
     order, ordered, _, _, _, _, places, low = scratch
     n = order.size
@@ -299,7 +299,7 @@ def promise(line, tables, needed, scratch):
         return best, -np.inf, -np.inf
     if loose:
         return best, np.inf, -np.inf
-    top, blur = _largest_gap(squares, sure, errors, n_best, spread, scratch)
+    top, blur = _largest_gap(sure, errors, n_best, spread, scratch)
     return best, top + blur, top - blur if certain else -np.inf
 
 
