@@ -201,8 +201,25 @@ def test_every_engine_finds_the_same(work, engine, expected):
             np.testing.assert_array_equal(one, other)
 
 
-@every_work
-@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
+#: Works that processes of Dask do in every run, one of each kind: they and those of loky are sent
+#: the same parts, and `tests/engines/core` has Dask compute all reductions.
+BY_DASK = ("KShapeClusterer", "pairwise_dtw", "MotifDisplay.from_estimator")
+BACK_ENDS = [
+    pytest.param(
+        backend,
+        work,
+        marks=pytest.mark.slow if backend == "dask" and work not in BY_DASK else (),
+    )
+    for backend in ("threading", "loky", "dask")
+    for work in WORKS
+]
+
+
+def test_works_of_dask_are_of_all_kinds():
+    assert {WORKS[work][0] for work in BY_DASK} == {how for how, *_ in WORKS.values()}
+
+
+@pytest.mark.parametrize(("backend", "work"), BACK_ENDS)
 def test_every_back_end_finds_the_same(work, fast_engine, backend, expected, monkeypatch, request):
     answer = expected(work, fast_engine, small=True)
     monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
