@@ -298,13 +298,15 @@ def test_options_travel_with_parts(make_series):
     assert work.part(tile).warping == warping
 
 
-@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
-@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize(
+    "warping",
+    among(Warping(*kind, 3) for kind in product(("dtw", "dog_keeper"), ("squared", "absolute"))),
+    ids=str,
+)
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("kind", ["walks", "near ties", "ties", "far away"])
-def test_bounds_and_abandoning_change_nothing(fast_engine, rng, metric, cost, channels, kind):
+def test_bounds_and_abandoning_change_nothing(fast_engine, rng, warping, channels, kind):
     """Enough candidates of one length for the cascade of the CPU engine."""
-    warping = Warping(metric, cost, window=3)
     X = np.cumsum(rng.normal(size=(300, channels, 40)), axis=2)
     Q = np.cumsum(rng.normal(size=(4, channels, 40)), axis=2)
     if kind == "near ties":
