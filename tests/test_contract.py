@@ -201,25 +201,19 @@ def test_every_engine_finds_the_same(work, engine, expected):
             np.testing.assert_array_equal(one, other)
 
 
-#: Works that processes of Dask do in every run, one of each kind: they and those of loky are sent
-#: the same parts, and `tests/engines/core` has Dask compute all reductions.
+#: Works that Dask does in every run, one of each kind: it is sent the same parts as loky.
 BY_DASK = ("KShapeClusterer", "pairwise_dtw", "MotifDisplay.from_estimator")
-BACK_ENDS = [
-    pytest.param(
-        backend,
-        work,
-        marks=pytest.mark.slow if backend == "dask" and work not in BY_DASK else (),
-    )
-    for backend in ("threading", "loky", "dask")
-    for work in WORKS
-]
 
 
 def test_works_of_dask_are_of_all_kinds():
     assert {WORKS[work][0] for work in BY_DASK} == {how for how, *_ in WORKS.values()}
 
 
-@pytest.mark.parametrize(("backend", "work"), BACK_ENDS)
+# `tests/engines/core/test_every_reduction.py` has Dask do all reductions, and works of each kind
+@every_work
+@pytest.mark.parametrize(
+    "backend", ["threading", "loky", pytest.param("dask", marks=pytest.mark.slow)]
+)
 def test_every_back_end_finds_the_same(work, fast_engine, backend, expected, monkeypatch, request):
     answer = expected(work, fast_engine, small=True)
     monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
