@@ -28,6 +28,10 @@ from skts.engines.core import compiling
 # the tests are of kernels, however small their data; those of NumPy in their place say so
 compiling.replaced = False
 
+# processes that tests start need not compile the sources of the package anew; those of mutants must
+if "tests.mutation" not in sys.modules:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # a fresh one each time, the same in all processes of a run: tests/fuzz
 os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
 

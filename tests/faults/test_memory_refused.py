@@ -97,7 +97,7 @@ def test_the_allocator_of_a_device():
     assert float(x.sum()) == 10
 
 
-@pytest.mark.parametrize("how_many", [6, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how_many", [4, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", reductions())
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_reductions(kind, n_jobs, fast_engine, place, how_many):
@@ -119,7 +119,7 @@ def test_reductions(kind, n_jobs, fast_engine, place, how_many):
         assert work() == expected
 
 
-@pytest.mark.parametrize("how_many", [6, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how_many", [4, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", estimators())
 def test_estimators(kind, fast_engine, place, how_many):
     skip_elsewhere(place, fast_engine)

@@ -75,11 +75,11 @@ def point_scores(scores, length, n_timepoints, aggregate):
 
 @pytest.mark.parametrize("side", ["both", "left"])
 @pytest.mark.parametrize("n_neighbors", [1, 2])
-def test_scores_are_those_of_the_definition(engine, rng, side, n_neighbors):
+def test_scores_are_those_of_the_definition(fast_engine, rng, side, n_neighbors):
     X = [make_line(kind, n, rng) for kind, n in (("walk", 40), ("gaps", 25), ("noise", 31))]
     Z = [make_line("flat stretches", 30, rng), X[1].copy()]
     model = DiscordDetector(
-        6, side=side, n_neighbors=n_neighbors, exclusion=4, contamination=0.4, engine=engine
+        6, side=side, n_neighbors=n_neighbors, exclusion=4, contamination=0.4, engine=fast_engine
     ).fit(X)
     own = [window_scores(x, X, model, row) for row, x in enumerate(X)]
     for row, scores in enumerate(own):
