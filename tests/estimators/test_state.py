@@ -100,9 +100,7 @@ def _stop_everywhere(model, work, error):
             work(pickle.loads(pickle.dumps(model)))
     before, bytes_before = dict(vars(model)), content(model)
     calls = counted.calls
-    # what is undone does not depend on the kind of error, only whether it is
-    some = 25 if error is KeyboardInterrupt else 8
-    stops = {*np.linspace(1, calls, some).astype(int).tolist(), *range(calls - 8, calls + 1)}
+    stops = {*np.linspace(1, calls, 25).astype(int).tolist(), *range(calls - 8, calls + 1)}
     stopped = 0
     for at in sorted(stop for stop in stops if stop > 0):
         with warnings.catch_warnings():
