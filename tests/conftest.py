@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
@@ -27,6 +28,10 @@ from skts.engines.core import compiling
 # the tests are of kernels, however small their data; those of NumPy in their place say so
 compiling.replaced = False
 
+# processes that tests start need not compile the sources of the package anew; those of mutants must
+if "tests.mutation" not in sys.modules:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # a fresh one each time, the same in all processes of a run: tests/fuzz
 os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
 
@@ -34,6 +39,22 @@ os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
 def pytest_report_header(config):
     """Say with which numbers the fuzzer attacks."""
     return f"fuzz: SKTS_FUZZ_SEED={os.environ['SKTS_FUZZ_SEED']}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Spare Python's garbage collector modules and tests, which stay until the end.
+
+    Looking through them takes half a second each time, and there is no garbage among them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -69,7 +69,10 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             X[:5] + 0.1,
         ),
         DTWNeighbors: Example(lambda: DTWNeighbors(3, radius=9.0, engine=engine), *alone),
-        DiscordDetector: Example(lambda: DiscordDetector(7, side="left", engine=engine), *alone),
+        DiscordDetector: Example(
+            lambda: DiscordDetector(7, side="left", engine=engine),
+            *((X[:4],), (other[:4],), X[:3] + 0.1) if small else alone,
+        ),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
         ),

@@ -106,6 +106,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         ConcatenatedSeries.of([recording(3000)]),
         ConcatenatedSeries.of([recording(1500), recording(900)]),
     )
+    # two cells, with a gap and a constant stretch
+    two_cells = ConcatenatedSeries.of([line.points[800:2100]])
     long = LongSeries((recording(9000), recording(5000)))
     wanted = tuple(rng.normal(size=n).cumsum() for n in (30, 42, 30))
     long_both = LongSeries((np.stack([recording(4000), recording(4000)]),))
@@ -115,7 +117,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
-    channels = [line, *(ConcatenatedSeries.of([recording(3000)]) for _ in range(2))]
+    channels = [two_cells]
+    channels += [ConcatenatedSeries.of([recording(3000)[800:2100]]) for _ in range(2)]
     others = [ConcatenatedSeries.of([recording(1200)]) for _ in range(3)]
     nearest, farthest = ChannelRule((1, 2, 3)), ChannelRule((2,), (1,), worst=True)
     # windows before the first gap
@@ -182,9 +185,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
         Example(SpacedChannels.of(channels, others, 30, ChannelRule((2,), worst=True), n_spaced=2)),
-        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
-        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
-        Example(SpacedNeighbors(both, line, 25, 24, normalize=False, n_spaced=2)),
+        Example(SpacedNeighbors(two_cells, None, 40, 39, n_spaced=3)),
+        Example(SpacedNeighbors(two_cells, None, 40, 39, n_spaced=2, left=True)),
+        Example(SpacedNeighbors(both, two_cells, 25, 24, normalize=False, n_spaced=2)),
         Example(GrowthJoin(line, None, 40, 10, n_neighbors=2, since=2500)),
         Example(TimedJoin(line, None, 40, 10, seconds=1e9)),
         Example(SubsequenceMatches(wanted, candidates)),

@@ -201,8 +201,19 @@ def test_every_engine_finds_the_same(work, engine, expected):
             np.testing.assert_array_equal(one, other)
 
 
+#: Works that Dask does in every run, one of each kind: it is sent the same parts as loky.
+BY_DASK = ("KShapeClusterer", "pairwise_dtw", "MotifDisplay.from_estimator")
+
+
+def test_works_of_dask_are_of_all_kinds():
+    assert {WORKS[work][0] for work in BY_DASK} == {how for how, *_ in WORKS.values()}
+
+
+# `tests/engines/core/test_every_reduction.py` has Dask do all reductions, and works of each kind
 @every_work
-@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
+@pytest.mark.parametrize(
+    "backend", ["threading", "loky", pytest.param("dask", marks=pytest.mark.slow)]
+)
 def test_every_back_end_finds_the_same(work, fast_engine, backend, expected, monkeypatch, request):
     answer = expected(work, fast_engine, small=True)
     monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)

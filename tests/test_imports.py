@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import typing
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,20 +80,26 @@ def test_nobody_has_a_copy_of_what_tests_replace():
         text = path.read_text()
         if {name for _, name in replaced}.isdisjoint(re.findall(r"\b[A-Z_]+\b", text)):
             continue
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom):
-                name = "." * node.level + (node.module or "")
-                module = importlib.util.resolve_name(name, package)
-                copies = {(module, alias.name) for alias in node.names} & replaced
-                assert not copies, f"{path}: {copies}"
+        for level, module, names in statements(path):
+            module = importlib.util.resolve_name("." * level + (module or ""), package)
+            copies = {(module, name) for name in names} & replaced
+            assert not copies, f"{path}: {copies}"
+
+
+@cache
+def statements(path):
+    """Imports of a file, at its top or inside functions: dots, module or None, and names."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(0, name.name, ()) for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module, tuple(name.name for name in node.names)))
+    return found
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module
+    return [module for level, module, _ in statements(path) if level == 0]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +117,9 @@ def test_kernel_libraries_stay_in_their_engines(path):
 
 def test_engines_know_nothing_of_estimators():
     for path in (PACKAGE / "engines").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                assert not {"neighbors", "metrics", "base"} & set(node.module.split(".")), path
+        for _, module, names in statements(path):
+            if names and module:
+                assert not {"neighbors", "metrics", "base"} & set(module.split(".")), path
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -156,16 +163,15 @@ def test_without_cupy_the_engine_says_so():
 SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
+@cache
 def resolved(source):
     """Full names of what a file of the package imports, at its top or inside functions."""
-    package = ["skts", *Path(source).parts[:-1]]
-    for node in ast.walk(ast.parse((PACKAGE / source).read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+    package, full = ["skts", *Path(source).parts[:-1]], []
+    for level, module, names in statements(PACKAGE / source):
+        start = package[: len(package) - level + 1] if level else []
+        base = ".".join([*start, *([module] if module else [])])
+        full += [f"{base}.{name}" for name in names] or [base]
+    return full
 
 
 def inside(names, packages):
@@ -179,6 +185,7 @@ def test_relative_imports_are_resolved():
     assert "numba.njit" in set(resolved("engines/numba/elastic/dtw.py"))
 
 
+@cache
 def modules():
     """Names of all modules, each with the modules that it imports, those inside functions too."""
     names = {"skts." + s.removesuffix(".py").replace("/", "."): s for s in SOURCES}
@@ -241,7 +248,7 @@ def test_imports_point_downwards():
 
 def test_no_import_runs_in_a_circle():
     """Between modules, those inside functions included."""
-    waiting = modules()
+    waiting = dict(modules())
     while free := {name for name, found in waiting.items() if not found & set(waiting)}:
         for name in free:
             del waiting[name]

@@ -765,13 +765,17 @@ def test_certificates_side_by_side_are_those_alone(rng, window, channels, kind):
     """More pairs of some lengths than lie side by side, and pairs of lengths of their own."""
     lengths = np.array([[40, 40]] * 70 + [[1, 9], [9, 1], [30, 41]] + [[41, 30]] * 3)
     x, y = (rng.normal(size=(len(lengths), channels, 41)) for _ in range(2))
-    n, m = lengths.T
+    # arrays as engines have them: others would be other kernels
+    n, m = np.ascontiguousarray(lengths.T)
     for alignment in ("global",) if window is not None else ("global", "subsequence"):
         warping = replace(kind, window=window, alignment=alignment)
         found = certified.pairs(x, n, y, m, warping, GO_ON)
         options = certified.options(warping)
         alone = [
-            certified.cost(a[:, :i], b[:, :j], int(warping.radius(i, j)), *options, GO_ON)
+            certified.cost(
+                *(np.ascontiguousarray(one) for one in (a[:, :i], b[:, :j])),
+                *(int(warping.radius(i, j)), *options, GO_ON),
+            )
             for a, b, i, j in zip(x, y, n, m, strict=True)
         ]
         assert_array_equal(found, alone)

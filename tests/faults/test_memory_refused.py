@@ -27,8 +27,6 @@ def quick_collector():
     """Let the garbage collector pass over what was there before."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(params=["host", pytest.param("device", marks=pytest.mark.gpu)])
@@ -99,13 +97,14 @@ def test_the_allocator_of_a_device():
     assert float(x.sum()) == 10
 
 
-@pytest.mark.parametrize("how_many", [6, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how_many", [4, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", reductions())
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_reductions(kind, n_jobs, fast_engine, place, how_many):
     """Tiles are halved, or the error is one of memory."""
     skip_elsewhere(place, fast_engine)
-    for one in WORK[kind]:
+    # who computes tiles, and what is tried again, are matters of all examples of a kind alike
+    for one in WORK[kind] if n_jobs == 1 or how_many is None else WORK[kind][:1]:
 
         def work(one=one):
             return leaves(one.answer(run(one.work, engine=fast_engine, n_jobs=n_jobs)))
@@ -120,7 +119,7 @@ def test_reductions(kind, n_jobs, fast_engine, place, how_many):
         assert work() == expected
 
 
-@pytest.mark.parametrize("how_many", [6, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how_many", [4, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", estimators())
 def test_estimators(kind, fast_engine, place, how_many):
     skip_elsewhere(place, fast_engine)

@@ -367,7 +367,7 @@ def test_a_minute_finds_nothing(tmp_path, fast_engine):
     counts = tmp_path / "counts.json"
     done = fuzz(
         "--seconds",
-        os.environ.get("SKTS_FUZZ_SECONDS", 30),
+        os.environ.get("SKTS_FUZZ_SECONDS", 20),
         "--seed",
         seed,
         "--engine",

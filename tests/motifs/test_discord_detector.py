@@ -75,11 +75,11 @@ def point_scores(scores, length, n_timepoints, aggregate):
 
 @pytest.mark.parametrize("side", ["both", "left"])
 @pytest.mark.parametrize("n_neighbors", [1, 2])
-def test_scores_are_those_of_the_definition(engine, rng, side, n_neighbors):
+def test_scores_are_those_of_the_definition(fast_engine, rng, side, n_neighbors):
     X = [make_line(kind, n, rng) for kind, n in (("walk", 40), ("gaps", 25), ("noise", 31))]
     Z = [make_line("flat stretches", 30, rng), X[1].copy()]
     model = DiscordDetector(
-        6, side=side, n_neighbors=n_neighbors, exclusion=4, contamination=0.4, engine=engine
+        6, side=side, n_neighbors=n_neighbors, exclusion=4, contamination=0.4, engine=fast_engine
     ).fit(X)
     own = [window_scores(x, X, model, row) for row, x in enumerate(X)]
     for row, scores in enumerate(own):
@@ -198,9 +198,9 @@ def test_earlier_neighbors_do_not_depend_on_what_follows(fast_engine, rng):
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 @pytest.mark.parametrize("max_points", [None, 45, 6])
-def test_a_stream_is_scored_by_what_is_kept(engine, rng, n_neighbors, max_points):
+def test_a_stream_is_scored_by_what_is_kept(fast_engine, rng, n_neighbors, max_points):
     other, x = make_line("walk", 25, rng), make_line("gaps", 120, rng)
-    options = {"side": "left", "n_neighbors": n_neighbors, "exclusion": 4, "engine": engine}
+    options = {"side": "left", "n_neighbors": n_neighbors, "exclusion": 4, "engine": fast_engine}
     model = DiscordDetector(6, **options).fit([other, x[:50]])
     offset, kept, scores = model.offset_, x[:50], model.window_scores_[1, :45]
     edges = [50, 50, 51, 58, 95, 120]

@@ -40,7 +40,7 @@ def check_discords(found, expected):
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("length", [5, 12])
 def test_plain_loops_find_the_same(rng, fast_engine, kind, normalize, length):
-    x = make_line(kind, 90, rng)
+    x = make_line(kind, 70, rng)
     options = {"window": length, "normalize": normalize, "engine": fast_engine}
     for exclusion in (None, 0, length + 3):
         windows = reference.Windows([x], length, exclusion, normalize=normalize)

@@ -192,6 +192,19 @@ def test_every_back_end_finds_the_same(
         assert max(shares) > 1
 
 
+def test_dask_does_works_of_users(fast_engine, monkeypatch, dask_cluster):
+    """One of each kind, here where processes of Dask have been started."""
+    from tests.test_contract import BY_DASK, do, same_bits
+
+    monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
+    for work in BY_DASK:
+        with config_context(engine=fast_engine):
+            with parallel_config("threading", n_jobs=1):
+                answer = do(work, small=True)
+            with parallel_config("dask", n_jobs=2):
+                assert same_bits(do(work, small=True), answer), work
+
+
 @pytest.mark.parametrize("kind", reductions())
 def test_tiles_merge_in_any_order(table, expected, fast_engine, kind):
     """Cells of the grid, or few of them together, each as a part of its own that has travelled.

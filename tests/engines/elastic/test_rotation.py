@@ -97,7 +97,7 @@ def uneven(rng, lengths, channels=1):
 
 
 #: Distances whose kernels other tests of this file compile as well.
-SHARED = [Warping(), Warping(window=0), Warping("dog_keeper", window=2)]
+SHARED = [Warping(), Warping(window=0)]
 UNEVEN = {
     # every length in a lane of its own; a point; as long as a strip of columns, and longer
     "lanes": lambda rng: (uneven(rng, [9, 4, 1]), uneven(rng, [1, 2, 3, 5, 8, 13, 9, 4, 4, 1])),

@@ -57,23 +57,24 @@ CASES += [(warping, 11, 8, 2, 3) for warping in OPTIONS[3::5]]
 
 @pytest.mark.parametrize(("warping", "n", "m", "channels", "shortest"), among_cases(CASES), ids=str)
 def test_matrix_and_neighbors_have_the_bits_of_the_oracle(
-    engine, make_series, warping, n, m, channels, shortest
+    fast_engine, make_series, warping, n, m, channels, shortest
 ):
     rows, cols = (
         make_series(3, n, channels, shortest=shortest),
         make_series(35, m, channels, shortest=shortest),
     )
     expected = reference.pairwise_dtw(listed(rows), listed(cols), **asdict(warping))
-    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=engine), expected)
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
     nearest = reference.nearest(expected, 3)
     for precision in ("auto", "float64"):
         work = DTWNeighbors(rows, cols, 3, precision=precision, warping=warping)
-        found = run(work, engine=engine)
+        found = run(work, engine=fast_engine)
         assert_array_equal(found.indices, nearest[1])
         assert_array_equal(found.distances, nearest[0])
     pairs = np.array([[i % 3, (7 * i) % 35] for i in range(40)])
     assert_array_equal(
-        run(DTWPairs(rows, cols, pairs, warping), engine=engine), expected[pairs[:, 0], pairs[:, 1]]
+        run(DTWPairs(rows, cols, pairs, warping), engine=fast_engine),
+        expected[pairs[:, 0], pairs[:, 1]],
     )
 
 
@@ -173,14 +174,14 @@ def test_a_path_along_the_edge_of_a_wide_band(fast_engine, rng):
 
 @pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 @pytest.mark.parametrize("n_cols", [1, 3])
-def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):
+def test_many_rows_against_few_columns(fast_engine, make_series, warping, n_cols):
     rows, cols = make_series(70, 9, shortest=4), make_series(n_cols, 7, shortest=5)
     expected = reference.pairwise_dtw(listed(rows), listed(cols), **asdict(warping))
-    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=engine), expected)
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
     excluded = np.arange(70) % 5 if n_cols > 1 else None
     for precision in ("auto", "float64"):
         work = DTWNeighbors(rows, cols, 1, excluded, precision, warping)
-        found, nearest = run(work, engine=engine), reference.nearest(expected, 1, excluded)
+        found, nearest = run(work, engine=fast_engine), reference.nearest(expected, 1, excluded)
         assert_array_equal(found.indices, nearest[1])
         assert_array_equal(found.distances, nearest[0])
 
@@ -298,13 +299,15 @@ def test_options_travel_with_parts(make_series):
     assert work.part(tile).warping == warping
 
 
-@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
-@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize(
+    "warping",
+    among(Warping(*kind, 3) for kind in product(("dtw", "dog_keeper"), ("squared", "absolute"))),
+    ids=str,
+)
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("kind", ["walks", "near ties", "ties", "far away"])
-def test_bounds_and_abandoning_change_nothing(fast_engine, rng, metric, cost, channels, kind):
+def test_bounds_and_abandoning_change_nothing(fast_engine, rng, warping, channels, kind):
     """Enough candidates of one length for the cascade of the CPU engine."""
-    warping = Warping(metric, cost, window=3)
     X = np.cumsum(rng.normal(size=(300, channels, 40)), axis=2)
     Q = np.cumsum(rng.normal(size=(4, channels, 40)), axis=2)
     if kind == "near ties":
@@ -442,13 +445,15 @@ def listed_as_series(arrays):
 @pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
 @pytest.mark.parametrize("channels", [1, 2, 3])
 @pytest.mark.parametrize("window", [11, 0.11, 0, 0.5])
-def test_a_band_holds_beside_pairs_of_very_unequal_lengths(engine, rng, metric, channels, window):
+def test_a_band_holds_beside_pairs_of_very_unequal_lengths(
+    fast_engine, rng, metric, channels, window
+):
     # 1 and 100 points: their band is wider than any matrix, those of other pairs are not
     arrays = [rng.normal(size=(channels, n)) for n in (4, 4, 24, 66, 1, 100, 32)]
     series, warping = listed_as_series(arrays), Warping(metric, window=window)
     expected = reference.pairwise_dtw(arrays, arrays, **asdict(warping))
-    assert_array_equal(run(DTWMatrix(series, series, warping), engine=engine), expected)
-    found = run(DTWNeighbors(series, series, 3, np.arange(7), warping=warping), engine=engine)
+    assert_array_equal(run(DTWMatrix(series, series, warping), engine=fast_engine), expected)
+    found = run(DTWNeighbors(series, series, 3, np.arange(7), warping=warping), engine=fast_engine)
     nearest = reference.nearest(expected, 3, np.arange(7))
     assert_array_equal(found.indices, nearest[1])
     assert_array_equal(found.distances, nearest[0])

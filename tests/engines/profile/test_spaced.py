@@ -23,10 +23,16 @@ def check(work, engine):
 
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_line(engine, rng, kind, left):
+def test_one_line(fast_engine, rng, kind, left):
     line = ConcatenatedSeries.of([make_line(kind, 60, rng)])
     for length, exclusion, k in ((6, 5, 3), (4, 15, 4)):
-        check(SpacedNeighbors(line, None, length, exclusion, n_spaced=k, left=left), engine)
+        check(SpacedNeighbors(line, None, length, exclusion, n_spaced=k, left=left), fast_engine)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_one_line_by_plain_loops(rng, left):
+    line = ConcatenatedSeries.of([make_line("gaps", 40, rng)])
+    check(SpacedNeighbors(line, None, 4, 9, n_spaced=3, left=left), "oracle")
 
 
 @pytest.mark.parametrize("normalize", [False, True])
