@@ -472,6 +472,52 @@ def test_long_recordings_are_looked_at_in_pieces(tmp_path, monkeypatch):
         check_univariate([x])
 
 
+class Column:
+    """A column whose cells are series, as polars, Arrow and Awkward have them."""
+
+    def __init__(self, rows, ragged):
+        self.rows, self.ragged = rows, ragged
+
+    def __iter__(self):
+        return map(Cell, self.rows)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.ragged:
+            raise ValueError("cannot convert to RegularArray")
+        return np.array(self.rows, dtype)
+
+
+class Cell:
+    """A series in such a column, which has no shape."""
+
+    def __init__(self, points):
+        self.points = points
+
+    def __len__(self):
+        return len(self.points)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.points, dtype)
+
+
+@pytest.mark.parametrize("check", [check_series, check_univariate])
+def test_columns_of_series_are_given_as_lists(check):
+    rows = [[1.0, 2.0, 3.0], [4.0, 5.0]]
+    ragged = Column(rows, ragged=True)
+    with pytest.raises(ValueError, match=r"X, of type Column, holds series.* a list, list\(X\)"):
+        check(ragged)
+    assert_array_equal(check_univariate(list(ragged))[1], rows[1])
+    ragged.shape = (2,)
+    with pytest.raises(ValueError, match=r"X, of type Column, holds series.* a list, list\(X\)"):
+        check(ragged)
+    ragged.to_pylist = lambda: rows
+    with pytest.raises(ValueError, match=r"X\.to_pylist\(\)"):
+        check(ragged)
+    regular = Column(np.eye(3).tolist(), ragged=False)
+    assert len(check(regular)) == 3
+    assert_array_equal(check_series(regular).values[:, 0], np.eye(3))
+
+
 # --- masks, dates, other types ------------------------------------------------------------------
 
 

@@ -143,6 +143,7 @@ def check_weights(
         weights = as_numbers(
             as_host(sample_weight, input_name),
             input_name,
+            "weights",
             ensure_2d=False,
             estimator=estimator,
         )
