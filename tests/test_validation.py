@@ -518,6 +518,11 @@ def test_columns_of_series_are_given_as_lists(check):
     assert_array_equal(check_series(regular).values[:, 0], np.eye(3))
 
 
+def test_texts_of_numpy_and_of_python_are_labels_of_one_type():
+    y = np.array(["a", np.str_("b"), "a"], object)
+    assert DTWNearestNeighbor(window=0).fit(np.eye(3), y).classes_.tolist() == ["a", "b"]
+
+
 # --- masks, dates, other types ------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from .series import (
     check_univariate,
     refuse_channels_of_one_point,
 )
-from .targets import check_outputs, check_target, check_weights
+from .targets import check_outputs, check_target, check_weights, refuse_mixed_types
 
 __all__ = [
     "LARGEST",
@@ -30,5 +30,6 @@ __all__ = [
     "is_3d",
     "is_list_of_series",
     "refuse_channels_of_one_point",
+    "refuse_mixed_types",
     "transposed",
 ]

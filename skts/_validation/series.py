@@ -245,7 +245,13 @@ def check_more_points(
         If `points` is not 1-D, or has not so many channels, or a value is too large.
     """
     more = as_host(points, "points")
-    shape = np.shape(more)
+    try:
+        shape = np.shape(more)
+    except ValueError:
+        raise ValueError(
+            f"points has rows of several lengths; what follows {what} has as many points in each "
+            "channel."
+        ) from None
     if n_channels == 1 and len(shape) != 1:
         advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
         raise ValueError(f"points has shape {shape}; what follows {what} is 1-D{advice}.")

@@ -15,7 +15,7 @@ from .._distance_rows import rows_of, silhouettes
 from .._metrics import METRIC_PARAMS, METRICS
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from .._validation import as_host, check_series
+from .._validation import as_host, check_series, refuse_mixed_types
 from ._dtw import _WARPING, _WORK
 
 __all__ = ["silhouette_samples", "silhouette_score"]
@@ -189,8 +189,7 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
             "needed here."
         )
     given = column_or_1d(given)
-    if given.dtype == object and len(kinds := {type(label).__name__ for label in given}) > 1:
-        raise ValueError(f"labels holds labels of several types: {', '.join(sorted(kinds))}.")
+    refuse_mixed_types(given, "labels")
     assert_all_finite(given, input_name="labels")
     if given.size != n_samples:
         check_consistent_length(np.empty(n_samples), given)
