@@ -11,7 +11,7 @@ from .series import (
     check_univariate,
     refuse_channels_of_one_point,
 )
-from .targets import check_outputs, check_target, check_weights, refuse_mixed_types
+from .targets import check_outputs, check_target, check_weights, one_label_each, refuse_mixed_types
 
 __all__ = [
     "LARGEST",
@@ -29,6 +29,7 @@ __all__ = [
     "check_weights",
     "is_3d",
     "is_list_of_series",
+    "one_label_each",
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
     "transposed",

@@ -19,7 +19,7 @@ from .layout import refuse_one_dimension
 from .numbers import as_numbers
 from .scale import LARGEST
 
-__all__ = ["check_outputs", "check_target", "check_weights", "refuse_mixed_types"]
+__all__ = ["check_outputs", "check_target", "check_weights", "one_label_each", "refuse_mixed_types"]
 
 
 def check_target(X: Any, y: Any, name: str) -> np.ndarray:
@@ -46,7 +46,7 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
         a regression.
     """
     _refuse_none(X, y, name)
-    labels: np.ndarray = column_or_1d(_one_each(y), warn=True)
+    labels: np.ndarray = column_or_1d(one_label_each(y, "y"), warn=True)
     refuse_mixed_types(labels, "y")
     assert_all_finite(labels, input_name="y")
     _check_length(X, labels, "labels")
@@ -77,7 +77,7 @@ def check_outputs(X: Any, y: Any, name: str) -> np.ndarray:
         If there are no targets, or not as many as series, or one is no finite number.
     """
     _refuse_none(X, y, name)
-    given = check_array(_one_each(y), ensure_2d=False, dtype="numeric", input_name="y")
+    given = check_array(one_label_each(y, "y"), ensure_2d=False, dtype="numeric", input_name="y")
     if given.ndim > 2 or given.ndim == 0:
         raise ValueError(f"y has shape {given.shape}: give (n_samples,) or (n_samples, n_outputs).")
     _check_length(X, given, "targets")
@@ -94,14 +94,34 @@ def _refuse_none(X: Any, y: Any, name: str) -> None:
         raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
 
 
-def _one_each(y: Any) -> Any:
-    """Return targets in host memory, or refuse lists of several lengths."""
-    host = as_host(y, "y")
+def one_label_each(labels: Any, input_name: str) -> Any:
+    """Return labels in host memory, or refuse lists of several lengths.
+
+    Parameters
+    ----------
+    labels : array-like
+        Labels, or targets.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    array-like
+        The same; of an array on a GPU its values.
+
+    Raises
+    ------
+    ValueError
+        If rows have several lengths.
+    """
+    host = as_host(labels, input_name)
     if isinstance(host, list | tuple):
         try:
             np.shape(host)
         except ValueError:
-            raise ValueError("y holds lists of several lengths: give one label a series.") from None
+            raise ValueError(
+                f"{input_name} holds lists of several lengths: give one label a series."
+            ) from None
     return host
 
 

@@ -123,7 +123,7 @@ def soft_dtw_barycenter(
     shares = np.ldexp(shares, -exponent)
     warping = Warping(window=window)
     start = start_of(init, series, shares, distance_of("dtw", window=window), engine, n_jobs)
-    check_gamma(gamma, series, start)
+    gamma = check_gamma(gamma, series, start)
     # the first step of the search is of length 1: a sixteenth of the range of the data, or less
     power = _power(series, start, gamma)
     scaled, first = (Series(np.ldexp(one.values, -power), one.lengths) for one in (series, start))
