@@ -124,7 +124,7 @@ class SeriesMixin:
     def _remember_form(self, X: Any, series: Series) -> None:
         """Remember width, names and channels of training data that have been checked."""
         if is_3d(X):
-            self.n_features_in_ = series.n_timepoints
+            self.n_features_in_ = np.shape(form_of(X))[2]
         elif not is_list_of_series(X):
             validate_data(self, form_of(X), "no_validation", reset=True, skip_check_array=True)
         self.n_channels_ = series.n_channels

@@ -8,11 +8,13 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from skts import DTWNearestNeighbor
+from skts import DTWCondenser, DTWNearestNeighbor, ShapeletForestClassifier
+from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import dtw, pairwise_dtw
+from skts.neighbors import dtw_window_search, elastic_parameter_search
 
 
 def test_two_dimensions_are_one_channel():
@@ -266,6 +268,39 @@ def test_channels_of_unequal_lengths(given):
     series = check_series(given)
     assert_array_equal(series.values, [[[1, 2, 3], [4, 5, 6]], [[7, 0, 0], [8, 0, 0]]])
     assert_array_equal(series.lengths, [3, 1])
+
+
+@pytest.mark.parametrize("shortest", [3, 5])
+def test_columns_of_padding_alone_change_nothing(rng, shortest):
+    X = [rng.normal(size=n) for n in (5, shortest, 5, 5)]
+    y = [0, 1, 0, 1]
+    padded = np.full((4, 8), np.nan)
+    for row, x in zip(padded, X, strict=True):
+        row[: len(x)] = x
+    oracle = {"engine": "oracle"}
+    for give in (padded, padded[:, np.newaxis]):
+        found, wanted = (dtw_barycenter(each, **oracle) for each in (give, X))
+        assert_array_equal(np.ravel(found.average), wanted.average)
+        grid = {"window": [1, 0.3]}
+        found, wanted = (
+            elastic_parameter_search(each, y, param_grid=grid, **oracle) for each in (give, X)
+        )
+        assert found.best_params == wanted.best_params
+        fits = [DTWCondenser(n_prototypes=2, window=2, **oracle).fit(each, y) for each in (give, X)]
+        assert_array_equal(fits[0].windows_, fits[1].windows_)
+        assert fits[0].n_features_in_ == 8
+        limits = [
+            ShapeletForestClassifier(max_length=0.8)._lengths(check_series(Z)) for Z in (give, X)
+        ]
+        assert_array_equal(*limits)
+        if shortest == 5:
+            found, wanted = (
+                dtw_window_search(each, y, windows=[0, 0.3], **oracle) for each in (give, X)
+            )
+            assert_array_equal(found.errors, wanted.errors)
+        else:
+            with pytest.raises(ValueError, match="Series 1 of X has 3 time points where series 0"):
+                dtw_window_search(give, y)
 
 
 def test_missing_values_of_a_data_frame_are_padding_too():
