@@ -50,19 +50,20 @@ def _replaces_at_once(
     """Have a method that fits replace the fitted state in one step, at its end.
 
     It works on a stand-in with the same parameters and nothing of an earlier `fit` to be seen; if
-    it fails or is interrupted, the estimator has never changed.
+    it fails or is interrupted, the estimator has never changed. Called by the method of a subclass
+    that has replaced it, it keeps the fitted attributes that this one has set before.
     """
 
     @wraps(method)
     def replace_at_once(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         stand_in = object.__new__(type(self))
         keep = method.__name__ != "fit"
-        vars(stand_in).update(
-            {name: v for name, v in vars(self).items() if keep or not name.endswith("_")}
-        )
+        fitted = {} if keep else {n: v for n, v in vars(self).items() if n.endswith("_")}
+        vars(stand_in).update({n: v for n, v in vars(self).items() if n not in fitted})
         result = method(stand_in, *args, **kwargs)
+        replaced = getattr(type(self), method.__name__) is not replace_at_once
         # one assignment, which no interrupt divides
-        self.__dict__ = vars(stand_in)
+        self.__dict__ = {**fitted, **vars(stand_in)} if replaced else vars(stand_in)
         return cast(Answer, self) if result is stand_in else result
 
     return replace_at_once
@@ -125,7 +126,7 @@ class SeriesMixin:
     def _remember_form(self, X: Any, series: Series) -> None:
         """Remember width, names and channels of training data that have been checked."""
         if is_3d(X):
-            self.n_features_in_ = series.n_timepoints
+            self.n_features_in_ = np.shape(form_of(X))[2]
         elif not is_list_of_series(X):
             validate_data(self, form_of(X), "no_validation", reset=True, skip_check_array=True)
         self.n_channels_ = series.n_channels

@@ -8,11 +8,13 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from skts import DTWNearestNeighbor
+from skts import DTWCondenser, DTWNearestNeighbor, ShapeletForestClassifier
+from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import dtw, pairwise_dtw
+from skts.neighbors import dtw_window_search, elastic_parameter_search
 
 
 def test_two_dimensions_are_one_channel():
@@ -268,6 +270,39 @@ def test_channels_of_unequal_lengths(given):
     assert_array_equal(series.lengths, [3, 1])
 
 
+@pytest.mark.parametrize("shortest", [3, 5])
+def test_columns_of_padding_alone_change_nothing(rng, shortest):
+    X = [rng.normal(size=n) for n in (5, shortest, 5, 5)]
+    y = [0, 1, 0, 1]
+    padded = np.full((4, 8), np.nan)
+    for row, x in zip(padded, X, strict=True):
+        row[: len(x)] = x
+    oracle = {"engine": "oracle"}
+    for give in (padded, padded[:, np.newaxis]):
+        found, wanted = (dtw_barycenter(each, **oracle) for each in (give, X))
+        assert_array_equal(np.ravel(found.average), wanted.average)
+        grid = {"window": [1, 0.3]}
+        found, wanted = (
+            elastic_parameter_search(each, y, param_grid=grid, **oracle) for each in (give, X)
+        )
+        assert found.best_params == wanted.best_params
+        fits = [DTWCondenser(n_prototypes=2, window=2, **oracle).fit(each, y) for each in (give, X)]
+        assert_array_equal(fits[0].windows_, fits[1].windows_)
+        assert fits[0].n_features_in_ == 8
+        limits = [
+            ShapeletForestClassifier(max_length=0.8)._lengths(check_series(Z)) for Z in (give, X)
+        ]
+        assert_array_equal(*limits)
+        if shortest == 5:
+            found, wanted = (
+                dtw_window_search(each, y, windows=[0, 0.3], **oracle) for each in (give, X)
+            )
+            assert_array_equal(found.errors, wanted.errors)
+        else:
+            with pytest.raises(ValueError, match="Series 1 of X has 3 time points where series 0"):
+                dtw_window_search(give, y)
+
+
 def test_missing_values_of_a_data_frame_are_padding_too():
     series = check_series(pd.DataFrame([[1, 2, 3], [4, None, None]]))
     assert_array_equal(series.lengths, [3, 1])
@@ -470,6 +505,57 @@ def test_long_recordings_are_looked_at_in_pieces(tmp_path, monkeypatch):
     x[33] = -1e200
     with pytest.raises(ValueError, match=r"-1e\+200 at series 0, time point 33"):
         check_univariate([x])
+
+
+class Column:
+    """A column whose cells are series, as polars, Arrow and Awkward have them."""
+
+    def __init__(self, rows, ragged):
+        self.rows, self.ragged = rows, ragged
+
+    def __iter__(self):
+        return map(Cell, self.rows)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.ragged:
+            raise ValueError("cannot convert to RegularArray")
+        return np.array(self.rows, dtype)
+
+
+class Cell:
+    """A series in such a column, which has no shape."""
+
+    def __init__(self, points):
+        self.points = points
+
+    def __len__(self):
+        return len(self.points)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.points, dtype)
+
+
+@pytest.mark.parametrize("check", [check_series, check_univariate])
+def test_columns_of_series_are_given_as_lists(check):
+    rows = [[1.0, 2.0, 3.0], [4.0, 5.0]]
+    ragged = Column(rows, ragged=True)
+    with pytest.raises(ValueError, match=r"X, of type Column, holds series.* a list, list\(X\)"):
+        check(ragged)
+    assert_array_equal(check_univariate(list(ragged))[1], rows[1])
+    ragged.shape = (2,)
+    with pytest.raises(ValueError, match=r"X, of type Column, holds series.* a list, list\(X\)"):
+        check(ragged)
+    ragged.to_pylist = lambda: rows
+    with pytest.raises(ValueError, match=r"X\.to_pylist\(\)"):
+        check(ragged)
+    regular = Column(np.eye(3).tolist(), ragged=False)
+    assert len(check(regular)) == 3
+    assert_array_equal(check_series(regular).values[:, 0], np.eye(3))
+
+
+def test_texts_of_numpy_and_of_python_are_labels_of_one_type():
+    y = np.array(["a", np.str_("b"), "a"], object)
+    assert DTWNearestNeighbor(window=0).fit(np.eye(3), y).classes_.tolist() == ["a", "b"]
 
 
 # --- masks, dates, other types ------------------------------------------------------------------

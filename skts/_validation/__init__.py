@@ -10,8 +10,9 @@ from .series import (
     check_series,
     check_univariate,
     refuse_channels_of_one_point,
+    without_common_padding,
 )
-from .targets import check_outputs, check_target, check_weights
+from .targets import check_outputs, check_target, check_weights, one_label_each, refuse_mixed_types
 
 __all__ = [
     "LARGEST",
@@ -29,6 +30,9 @@ __all__ = [
     "check_weights",
     "is_3d",
     "is_list_of_series",
+    "one_label_each",
     "refuse_channels_of_one_point",
+    "refuse_mixed_types",
     "transposed",
+    "without_common_padding",
 ]

@@ -24,7 +24,7 @@ def is_list_of_series(X: Any) -> TypeGuard[list[ArrayLike]]:
         return True
     if not isinstance(X, list | tuple) or len(X) == 0:
         return False
-    if any(hasattr(x, "shape") for x in X):
+    if any(hasattr(x, "shape") or hasattr(x, "__array__") for x in X):
         return True
     lengths = {len(x) if isinstance(x, list | tuple) else -1 for x in X}
     return len(lengths) > 1 and -1 not in lengths

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -82,7 +84,13 @@ def refuse_one_dimension(X: Any, input_name: str) -> None:
     if X is None:
         raise ValueError(f"Expected 2D array, got None instead: {input_name} is missing.")
     if not hasattr(X, "shape") and hasattr(X, "__array__"):
-        return  # an object that converts itself is left to scikit-learn
+        try:
+            n_dimensions = np.asarray(X).ndim
+        except ValueError:  # rows of several lengths
+            n_dimensions = 1
+        if n_dimensions == 1:
+            _refuse_ragged(X, input_name)
+        return  # any other object that converts itself is left to scikit-learn
     try:
         shape = X.shape if hasattr(X, "shape") else np.shape(X)
     except ValueError:  # rows of several lengths
@@ -93,18 +101,35 @@ def refuse_one_dimension(X: Any, input_name: str) -> None:
             f"Expected 2D array, got 1D array instead: {input_name} is an object array of series. "
             f"Give them as a list, list({input_name})."
         )
+    if len(shape) == 1:
+        _refuse_ragged(X, input_name)
     if not shape:
+        advice = "series are one a row, (n_samples, n_timepoints), or a list of arrays"
+        if isinstance(X, Iterable) and not isinstance(X, str | bytes):
+            values = f"{input_name}.values()" if isinstance(X, Mapping) else input_name
+            advice = f"if it yields one series after the other, write list({values})"
         raise ValueError(
             f"Expected 2D array, got scalar array instead: {input_name} is {shortened(X)}. "
-            "Reshape your data: series are one a row, (n_samples, n_timepoints), or a list of "
-            "arrays."
+            f"Reshape your data: {advice}."
         )
     if len(shape) < 2:
-        row = f"{input_name}.reshape(1, -1)" if hasattr(X, "reshape") else f"[{input_name}]"
+        row = f"{input_name}.reshape(1, -1)" if isinstance(X, np.ndarray) else f"[{input_name}]"
         raise ValueError(
             f"Expected 2D array, got 1D array instead: {input_name} has "
             f"shape {shape}. Reshape your data: one series is {row}, many series are one a row, "
             "(n_samples, n_timepoints), or a list of arrays."
+        )
+
+
+def _refuse_ragged(X: Any, input_name: str) -> None:
+    """Raise if `X` is a column of another library whose cells are series: they are no array."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return
+    rows = f"{input_name}.to_pylist()" if hasattr(X, "to_pylist") else f"list({input_name})"
+    if any(hasattr(x, "__len__") and not isinstance(x, str | bytes) for x in islice(X, 1)):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {input_name}, of type "
+            f"{type(X).__name__}, holds series. Give them as a list, {rows}."
         )
 
 

@@ -23,7 +23,7 @@ _ADVICE = {
 }
 
 
-def as_numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
+def as_numbers(X: Any, input_name: str, what: str = "series", **options: Any) -> np.ndarray:
     """Return an array of float64, with NaN for what a mask hides; raise if it holds dates or times.
 
     NumPy would turn these into numbers, of a unit that depends on where they come from.
@@ -44,14 +44,14 @@ def as_numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
             "or turn them into numbers of a unit of your choice."
         )
     if isinstance(first, str | bytes) or (any(map(_is_text, kinds)) and np.size(first)):
-        raise _text_error(np.ravel(first)[:1].tolist()[0], input_name)
+        raise _text_error(np.ravel(first)[:1].tolist()[0], input_name, what)
     # numbers too large for float64 become infinite, and are refused as infinite
     with np.errstate(over="ignore", invalid="ignore"), with_advice(input_name):
         if isinstance(X, list | tuple):
             array = np.asarray(X)
             if _is_text(array.dtype):  # of numbers and text NumPy makes text
                 text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
-                raise _text_error(text, input_name)
+                raise _text_error(text, input_name, what)
             X = array
         return check_array(
             X,
@@ -91,8 +91,8 @@ def _leaves(nested: Any) -> Iterator[Any]:
             yield from np.ravel(one).tolist()
 
 
-def _text_error(text: str | bytes, input_name: str) -> ValueError:
+def _text_error(text: str | bytes, input_name: str, what: str) -> ValueError:
     return ValueError(
-        f"{input_name} holds text, such as {text!r}: series are numbers, so leave out names and "
+        f"{input_name} holds text, such as {text!r}: {what} are numbers, so leave out names and "
         "labels, or turn them into numbers."
     )

@@ -27,6 +27,7 @@ __all__ = [
     "check_series",
     "check_univariate",
     "refuse_channels_of_one_point",
+    "without_common_padding",
 ]
 
 
@@ -82,9 +83,7 @@ def check_series(
         series = _check_on_gpu(X, input_name, estimator)
         if new:
             check_layout(X, series, input_name)
-        if series.equal_length or not equal_length:
-            return series
-        raise_unequal(series.lengths, input_name)
+        return _of_one_length(series, input_name) if equal_length else series
     else:
         values = _as_array(X, input_name, estimator)
         if values.ndim == 2:
@@ -94,9 +93,33 @@ def check_series(
     series = _measure(values.view(), input_name)
     if new:
         check_layout(X, series, input_name)
-    if equal_length and not series.equal_length:
+    return _of_one_length(series, input_name) if equal_length else series
+
+
+def _of_one_length(series: Series, input_name: str) -> Series:
+    """Series of one length without the padding that all of them have, or an error."""
+    if (series.lengths != series.lengths[0]).any():
         raise_unequal(series.lengths, input_name)
-    return series
+    return without_common_padding(series)
+
+
+def without_common_padding(series: Series) -> Series:
+    """Return series as wide as the longest of them.
+
+    Parameters
+    ----------
+    series : Series
+        Series that have been checked; a padded array may be wider than each of them.
+
+    Returns
+    -------
+    Series
+        The same, or a copy of fewer columns.
+    """
+    longest = int(series.lengths.max())
+    if longest == series.n_timepoints:
+        return series
+    return Series(np.ascontiguousarray(series.values[..., :longest]), series.lengths)
 
 
 def check_one(x: ArrayLike, input_name: str) -> Series:
@@ -245,7 +268,13 @@ def check_more_points(
         If `points` is not 1-D, or has not so many channels, or a value is too large.
     """
     more = as_host(points, "points")
-    shape = np.shape(more)
+    try:
+        shape = np.shape(more)
+    except ValueError:
+        raise ValueError(
+            f"points has rows of several lengths; what follows {what} has as many points in each "
+            "channel."
+        ) from None
     if n_channels == 1 and len(shape) != 1:
         advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
         raise ValueError(f"points has shape {shape}; what follows {what} is 1-D{advice}.")

@@ -19,7 +19,7 @@ from .layout import refuse_one_dimension
 from .numbers import as_numbers
 from .scale import LARGEST
 
-__all__ = ["check_outputs", "check_target", "check_weights"]
+__all__ = ["check_outputs", "check_target", "check_weights", "one_label_each", "refuse_mixed_types"]
 
 
 def check_target(X: Any, y: Any, name: str) -> np.ndarray:
@@ -46,9 +46,8 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
         a regression.
     """
     _refuse_none(X, y, name)
-    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
-    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
-        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
+    labels: np.ndarray = column_or_1d(one_label_each(y, "y"), warn=True)
+    refuse_mixed_types(labels, "y")
     assert_all_finite(labels, input_name="y")
     _check_length(X, labels, "labels")
     check_classification_targets(labels)
@@ -78,7 +77,7 @@ def check_outputs(X: Any, y: Any, name: str) -> np.ndarray:
         If there are no targets, or not as many as series, or one is no finite number.
     """
     _refuse_none(X, y, name)
-    given = check_array(as_host(y, "y"), ensure_2d=False, dtype="numeric", input_name="y")
+    given = check_array(one_label_each(y, "y"), ensure_2d=False, dtype="numeric", input_name="y")
     if given.ndim > 2 or given.ndim == 0:
         raise ValueError(f"y has shape {given.shape}: give (n_samples,) or (n_samples, n_outputs).")
     _check_length(X, given, "targets")
@@ -93,6 +92,59 @@ def _refuse_none(X: Any, y: Any, name: str) -> None:
         refuse_one_dimension(form_of(X), "X")
     if np.ma.is_masked(y):
         raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
+
+
+def one_label_each(labels: Any, input_name: str) -> Any:
+    """Return labels in host memory, or refuse lists of several lengths.
+
+    Parameters
+    ----------
+    labels : array-like
+        Labels, or targets.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    array-like
+        The same; of an array on a GPU its values.
+
+    Raises
+    ------
+    ValueError
+        If rows have several lengths.
+    """
+    host = as_host(labels, input_name)
+    if isinstance(host, list | tuple):
+        try:
+            np.shape(host)
+        except ValueError:
+            raise ValueError(
+                f"{input_name} holds lists of several lengths: give one label a series."
+            ) from None
+    return host
+
+
+def refuse_mixed_types(labels: np.ndarray, input_name: str) -> None:
+    """Raise if labels are of several types, which have no order.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The labels.
+    input_name : str
+        The argument's name in messages.
+
+    Raises
+    ------
+    ValueError
+        With the types; texts of NumPy and of Python are of one.
+    """
+    if labels.dtype != object:
+        return
+    kinds = {"str" if isinstance(label, str) else type(label).__name__ for label in labels}
+    if len(kinds) > 1:
+        raise ValueError(f"{input_name} holds labels of several types: {', '.join(sorted(kinds))}.")
 
 
 def _check_length(X: Any, labels: np.ndarray, what: str) -> None:
@@ -143,6 +195,7 @@ def check_weights(
         weights = as_numbers(
             as_host(sample_weight, input_name),
             input_name,
+            "weights",
             ensure_2d=False,
             estimator=estimator,
         )

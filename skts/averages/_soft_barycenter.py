@@ -15,7 +15,7 @@ from .._log import tell
 from .._metrics import distance_of
 from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
-from .._validation import check_series, check_weights, is_3d
+from .._validation import check_series, check_weights, is_3d, without_common_padding
 from ..engines import (
     Engine,
     Series,
@@ -116,14 +116,14 @@ def soft_dtw_barycenter(
     >>> found.average.round(1)
     array([0., 0., 3., 0., 0., 0.])
     """
-    series = check_series(X)
+    series = without_common_padding(check_series(X))
     shares = check_weights(weights, len(series), input_name="weights")
     # a power of two, as the data's below: the search sees neither
     exponent = int(np.frexp(shares.max())[1])
     shares = np.ldexp(shares, -exponent)
     warping = Warping(window=window)
     start = start_of(init, series, shares, distance_of("dtw", window=window), engine, n_jobs)
-    check_gamma(gamma, series, start)
+    gamma = check_gamma(gamma, series, start)
     # the first step of the search is of length 1: a sixteenth of the range of the data, or less
     power = _power(series, start, gamma)
     scaled, first = (Series(np.ldexp(one.values, -power), one.lengths) for one in (series, start))

@@ -243,7 +243,8 @@ class KShapeClusterer(
         ----------
         X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
             Series; or a list of arrays of any lengths. NaN at the end is padding: each series is
-            normalised on its own points and filled with zeros.
+            normalised on its own points and filled with zeros, up to the width of the array or the
+            longest of the list.
         y : ignored
             There for pipelines.
 

@@ -414,10 +414,10 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         """When nodes are split; checks what depends on the series."""
         if not set(self.logic) <= {"and", "or"}:
             raise ValueError(f'logic takes "and" and "or"; got {tuple(self.logic)!r}.')
-        n, width = len(series), series.n_timepoints
+        n, longest = len(series), int(series.lengths.max())
         given = self.max_candidates
         if isinstance(given, str):
-            count = max(1, int(np.sqrt(width) if given == "sqrt" else np.log2(width)))
+            count = max(1, int(np.sqrt(longest) if given == "sqrt" else np.log2(longest)))
         else:
             count = int(given)
         leaf, split = self.min_samples_leaf, self.min_samples_split
@@ -435,7 +435,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
 
     def _lengths(self, series: Series) -> np.ndarray:
         """Lengths of candidates."""
-        shortest, width = int(series.lengths.min()), series.n_timepoints
+        shortest, width = int(series.lengths.min()), int(series.lengths.max())
 
         def points(given: int | float) -> int:
             return int(given) if isinstance(given, Integral) else max(1, int(given * width))

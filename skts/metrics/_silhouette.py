@@ -15,13 +15,13 @@ from .._distance_rows import rows_of, silhouettes
 from .._metrics import METRIC_PARAMS, METRICS
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from .._validation import as_host, check_series
+from .._validation import check_series, one_label_each, refuse_mixed_types
 from ._dtw import _WARPING, _WORK
 
 __all__ = ["silhouette_samples", "silhouette_score"]
 
 _OPTIONS: dict[str, list[Any]] = {
-    **{name: _WARPING[name] for name in ("window", "cost")},
+    **{name: _WARPING[name] for name in ("window", "cost", "engine")},
     "metric": [StrOptions({*METRICS, "sbd"})],
     "metric_params": METRIC_PARAMS,
 }
@@ -182,15 +182,14 @@ def silhouette_score(
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
     """Labels from 0 on."""
-    given = np.asarray(as_host(labels, "labels"))
+    given = np.asarray(one_label_each(labels, "labels"))
     if given.ndim != 1 and given.shape != (n_samples, 1):
         raise ValueError(
             f"labels has shape {given.shape}; one label for each of the {n_samples} series is "
             "needed here."
         )
     given = column_or_1d(given)
-    if given.dtype == object and len(kinds := {type(label).__name__ for label in given}) > 1:
-        raise ValueError(f"labels holds labels of several types: {', '.join(sorted(kinds))}.")
+    refuse_mixed_types(given, "labels")
     assert_all_finite(given, input_name="labels")
     if given.size != n_samples:
         check_consistent_length(np.empty(n_samples), given)

@@ -118,7 +118,7 @@ def soft_dtw(
     (1.9993, 2.0)
     """
     left, right = _check_pair(x, y)
-    check_gamma(gamma, left, right)
+    gamma = check_gamma(gamma, left, right)
     work = SoftDTWMatrix(left, right, gamma, Warping(window=window))
     return float(run(work, engine=engine, n_jobs=1)[0, 0])
 
@@ -177,7 +177,7 @@ def soft_dtw_gradient(
     array([-0.,  0.,  0., -2.])
     """
     left, right = _check_pair(x, y)
-    check_gamma(gamma, left, right)
+    gamma = check_gamma(gamma, left, right)
     work = SoftDTWGradient(right, left, np.ones(1), gamma, Warping(window=window))
     found = run(work, engine=engine, n_jobs=1)
     gradient = found.gradient
@@ -241,6 +241,6 @@ def pairwise_soft_dtw(
         rows = cols = check_series(X)
     else:
         rows, cols = _check_sets(X, Y)
-    check_gamma(gamma, rows, cols)
+    gamma = check_gamma(gamma, rows, cols)
     work = SoftDTWMatrix(rows, cols, gamma, Warping(window=window))
     return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)

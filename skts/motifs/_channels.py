@@ -39,9 +39,7 @@ def chosen_dimensions(dimensions: Any, include: tuple[int, ...], n_channels: int
     least = max(1, len(include))
     if dimensions is None:
         return list(range(least, n_channels + 1))
-    chosen: list[Any] = (
-        [dimensions] if isinstance(dimensions, Integral) else np.ravel(dimensions).tolist()
-    )
+    chosen: list[Any] = [dimensions] if isinstance(dimensions, Integral) else _listed(dimensions)
     if not chosen:
         raise ValueError("dimensions is empty: name at least one number of channels.")
     for number in chosen:
@@ -64,7 +62,7 @@ def one_dimension(dimensions: Any, include: tuple[int, ...], n_channels: int) ->
 
 def included_channels(include: Any, n_channels: int) -> tuple[int, ...]:
     """Channels that count in any case, ascending."""
-    chosen = [] if include is None else np.ravel(include).tolist()
+    chosen = [] if include is None else _listed(include)
     for channel in chosen:
         whole = isinstance(channel, Integral) and not isinstance(channel, bool)
         if not whole or not 0 <= channel < n_channels:
@@ -72,6 +70,14 @@ def included_channels(include: Any, n_channels: int) -> tuple[int, ...]:
                 f"include={include!r}: channels have the numbers 0 to {n_channels - 1} here."
             )
     return tuple(sorted({int(channel) for channel in chosen}))
+
+
+def _listed(numbers: Any) -> list[Any]:
+    """The numbers of an array; lists of several lengths are no numbers."""
+    try:
+        return np.ravel(numbers).tolist()
+    except ValueError:
+        return [numbers]
 
 
 def one_rule(dimensions: Any, include: Any, n_channels: int) -> ChannelRule:

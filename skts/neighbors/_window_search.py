@@ -157,7 +157,10 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if given.ndim == 1 and all(numbers):
         # no series is as long as int64 goes
         given = np.minimum(given, 2**62)
-    given = np.array([plain(window) for window in given] if given.ndim == 1 else given.tolist())
+    try:
+        given = np.array([plain(window) for window in given] if given.ndim == 1 else given.tolist())
+    except ValueError:  # lists of several lengths
+        given = np.empty(0, object)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."

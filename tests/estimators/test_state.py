@@ -38,6 +38,43 @@ def assert_untouched(model, before, bytes_before):
     assert content(model) == bytes_before
 
 
+@pytest.mark.parametrize("kind", [skts.DTWNearestNeighbor, skts.SubsequenceSearch])
+def test_a_subclass_may_set_attributes_before_it_fits(kind, rng):
+    class Careful(kind):
+        def fit(self, X, y=None):
+            if self.verbose:
+                raise RuntimeError("not this time")
+            self.seen_ = len(X)
+            super().fit(X, y)
+            self.later_ = self.seen_ + 1
+            return self
+
+    X, y = rng.normal(size=(5, 4)), [0, 0, 1, 1, 1]
+    careful = Careful(engine="oracle")
+    assert careful.fit(X[1:], y[1:]) is careful
+    assert careful.fit(X, y) is careful
+    assert set(vars(careful)) == {*vars(kind(engine="oracle").fit(X, y)), "seen_", "later_"}
+    assert (careful.seen_, careful.later_) == (5, 6)
+    before = vars(careful.set_params(verbose=1))
+    with pytest.raises(RuntimeError):
+        careful.fit(X, y)
+    assert vars(careful) is before
+
+
+def test_a_subclass_may_fit_more_than_once(rng):
+    class Patient(skts.ShapeletForestClassifier):
+        def fit(self, X, y):
+            self.sizes_ = []
+            for n_estimators in (1, 2):
+                self.set_params(n_estimators=n_estimators, warm_start=True)
+                super().fit(X, y)
+                self.sizes_.append(len(self.estimators_))
+            return self
+
+    X, y = rng.normal(size=(4, 5)), [0, 0, 1, 1]
+    assert Patient(engine="oracle").fit(X, y).sizes_ == [1, 2]
+
+
 class Stopper:
     """Raises `error` at one call of a function of the package, counted on this thread.
 

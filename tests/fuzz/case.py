@@ -37,12 +37,15 @@ class Sample:
         has an axis of channels even if there is one.
     dtype, layout : str
         Type of the numbers, and how they lie in memory.
+    spare : int
+        Columns of a padded array that no series reaches.
     """
 
     series: tuple[np.ndarray, ...]
     form: str = "list"
     dtype: str = "float64"
     layout: str = "C"
+    spare: int = 0
 
     def __len__(self) -> int:
         return len(self.series)
@@ -90,7 +93,7 @@ class Sample:
             layout = "C" if alike else self.layout
             return [_lay(x[0] if len(x) == 1 else x, self.dtype, layout) for x in self.series]
         if self.form == "padded":
-            width = self.lengths.max()
+            width = self.lengths.max() + self.spare
             values = np.full((len(self), self.n_channels, width), np.nan)
             for row, one in enumerate(self.series):
                 values[row, :, : one.shape[1]] = one
@@ -115,7 +118,12 @@ class Sample:
         series = ", ".join(f"np.array({_numbers(one)})" for one in self.series)
         more = "".join(
             f", {name}={value!r}"
-            for name, value in (("form", self.form), ("dtype", self.dtype), ("layout", self.layout))
+            for name, value in (
+                ("form", self.form),
+                ("dtype", self.dtype),
+                ("layout", self.layout),
+                ("spare", self.spare),
+            )
             if value != getattr(Sample, name, None)
         )
         return f"Sample(({series},){more})"

@@ -216,13 +216,25 @@ class Draw:
         *,
         form: str | None = None,
         label: str = "",
+        spare: bool = False,
         **options: Any,
     ) -> Sample:
         """Series of these shapes in some form."""
-        return self.form(self.numbers(shapes, **options), form=form, label=label)
+        return self.form(self.numbers(shapes, **options), form=form, label=label, spare=spare)
 
-    def form(self, series: list[np.ndarray], *, form: str | None = None, label: str = "") -> Sample:
-        """Hand series over in some form, with values that it can hold."""
+    def form(
+        self,
+        series: list[np.ndarray],
+        *,
+        form: str | None = None,
+        label: str = "",
+        spare: bool = False,
+    ) -> Sample:
+        """Hand series over in some form, with values that it can hold.
+
+        Padded arrays may be wider than all series only where `spare` says so: there the width means
+        nothing.
+        """
         equal = len({one.shape for one in series}) == 1
         if form is None:
             finite = all(np.isfinite(one).all() for one in series)
@@ -238,7 +250,8 @@ class Draw:
             layout = self.pick(f"layout{label}", LAYOUTS, (20, 2, 2, 2, 2, 1, 1, 1, 0.3))
         if form == "list" and layout == "nested" and (equal or len(series[0]) > 1):
             layout = "C"  # lists of lists are a list of series only where lengths differ
-        return Sample(tuple(series), form, dtype, layout)
+        wider = spare and form == "padded" and self.rng.random() < 0.4
+        return Sample(tuple(series), form, dtype, layout, self.whole(1, 4) if wider else 0)
 
     def _type(self, series: list[np.ndarray], label: str) -> tuple[str, list[np.ndarray]]:
         """A type, and the series rounded to what it holds."""

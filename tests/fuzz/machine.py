@@ -154,6 +154,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("together", (None, "few", "all") if "windows" in known else (None,), ()),
             ("blocks", (None, *SMALL) if "engine" in known else (None,), ()),
             ("instances", (None, True) if "engine" in known else (None,), ()),
+            ("strict", (None, True), (3, 1)),
         ):
             if option in SECOND and len(values) > 1:
                 # plain code that checks takes as long as some twenty cases
@@ -194,6 +195,10 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
         if setting.get("verify"):
             stack.enter_context(skts.config_context(verify=True))
             reached["checks by plain code"] += 1
+        if setting.get("strict") and engine == "numba" and not setting.get("verify"):
+            # as users have it who look for errors of their own; plain code and the emulator do not
+            stack.enter_context(np.errstate(all="raise"))
+            reached["errors of floats raised"] += 1
         if setting.get("memory"):
             stack.enter_context(skts.config_context(memory=setting["memory"]))
         if setting.get("tile_work"):

@@ -19,14 +19,17 @@ from .recipes_averages import scales_exactly, weights_of
 LOST = 1000 * 2.0**-1074
 #: gamma as a share of the squared range of the data; the first is mostly refused.
 SHARES = (1e-14, 1e-6, 1e-3, 0.03, 1.0, 30.0)
+#: Share of those from 1 on that are integers.
+WHOLE = 0.25
 
 
 def draw_gamma(d: Draw, series: list) -> float:
-    """A smoothing that suits the data, more or less."""
+    """A smoothing that suits the data, more or less; a whole number may have more than 64 bits."""
     share = d.pick("gamma", SHARES, (0.5, 1, 2, 3, 3, 1))
     reach = max(float(x.max()) for x in series) - min(float(x.min()) for x in series)
     gamma = share * reach * reach * d.rng.uniform(0.5, 2) if reach else share
-    return float(min(max(gamma, 1e-100), 1e100))
+    gamma = float(min(max(gamma, 1e-100), 1e100))
+    return int(gamma) if gamma >= 1 and d.rng.random() < WHOLE else gamma
 
 
 def rescaled(case: Case, power: int) -> Case | None:
@@ -53,7 +56,7 @@ class _Soft(Recipe):
         other = rescaled(case, power)
         if other is None:
             return
-        power = int(np.log2(other.options["gamma"] / case.options["gamma"])) // 2
+        power = round(math.log2(other.options["gamma"] / case.options["gamma"])) // 2
         again = call(other)
         for name, value in found.items():
             if name == "n_iter":
@@ -94,7 +97,7 @@ class _SoftPair(_Soft):
     def sides(self, case: Case) -> tuple:
         """The arguments of the oracle."""
         x, y = (case.data[name].series[0] for name in "xy")
-        return x, y, case.options["gamma"], case.options["window"]
+        return x, y, float(case.options["gamma"]), case.options["window"]
 
 
 class SoftDTW(_SoftPair):
@@ -161,7 +164,7 @@ class PairwiseSoftDTW(_Soft):
     def check(self, case: Case, found: dict) -> None:
         X = case.data["X"].series
         Y = case.data["Y"].series if "Y" in case.data else X
-        gamma, window = case.options["gamma"], case.options["window"]
+        gamma, window = float(case.options["gamma"]), case.options["window"]
         wanted = np.array([[soft(x, y, gamma, window)[0] for y in Y] for x in X])
         allowed = np.array(
             [
@@ -189,7 +192,7 @@ class SoftBarycenter(_Soft):
         init = d.pick("init", ("mean", "medoid", "given"), (2, 1, 3))
         sizes = shapes(d, n + (init == "given"), 12 if n > 5 else 40)
         series = d.numbers(sizes, scales=False)
-        data = {"X": d.form(series[:n], label=" X")}
+        data = {"X": d.form(series[:n], label=" X", spare=True)}
         if init == "given":
             data["init"] = d.form(series[n:], form="single", label=" init")
         drawn = [x for one in data.values() for x in one.series]
@@ -228,7 +231,7 @@ class SoftBarycenter(_Soft):
 
     def check(self, case: Case, found: dict) -> None:
         X, options = case.data["X"], case.options
-        average, gamma = np.atleast_2d(found["average"]), options["gamma"]
+        average, gamma = np.atleast_2d(found["average"]), float(options["gamma"])
         weights = weights_of(options["weights"], len(X))
         weights = np.ones(len(X)) if weights is None else weights
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable
+from inspect import ismethod
 from types import CodeType
 from typing import Any
 
@@ -51,7 +52,7 @@ def _describe(function: Any, parts: list[Any]) -> None:
     """Add the state of a function, and of those that it closes over."""
     python = getattr(function, "py_func", function)
     code = getattr(python, "__code__", None)
-    if code is None:
+    if code is None or ismethod(python):
         raise TypeError(
             f"cost={function!r} is no Python function of two points, which Numba could compile."
         )

@@ -10,7 +10,7 @@ from skts import config_context
 from skts.engines import Series, SoftDTWGradient, SoftDTWMatrix, Warping, find_engine, run
 from skts.engines.core.reduction import Tile
 from skts.engines.numba.elastic.soft import _lanes
-from skts.metrics import pairwise_dtw
+from skts.metrics import pairwise_dtw, soft_dtw, soft_dtw_gradient
 from tests import reference_averages as reference
 
 SHAPES = [
@@ -160,6 +160,13 @@ def test_a_small_gamma_leaves_the_best_path(fast_engine, make_series):
     found = run(SoftDTWMatrix(X, X, 1e-9), engine=fast_engine)
     assert_allclose(found, pairwise_dtw([x[0] for x in each(X)]) ** 2, rtol=1e-9, atol=1e-6)
     assert_array_equal(found, found.T)
+
+
+def test_gamma_may_be_an_integer_of_more_than_64_bits(fast_engine):
+    x, y = [1.0, 2.0, 0.0], [2.0, 0.0]
+    for function in (soft_dtw, lambda *pair, **more: soft_dtw_gradient(*pair, **more).value):
+        whole = function(x, y, gamma=10**20, engine=fast_engine)
+        assert whole == function(x, y, gamma=1e20, engine=fast_engine)
 
 
 def test_the_gradient_is_the_slope(fast_engine, make_series, rng):

@@ -35,7 +35,7 @@ NOWHERE = -(2.0**60)
 MOST_COST = 2.0**40
 
 
-def check_gamma(gamma: float, left: Series, right: Series) -> None:
+def check_gamma(gamma: float, left: Series, right: Series) -> float:
     """Check that float64 tells paths apart.
 
     Parameters
@@ -44,6 +44,11 @@ def check_gamma(gamma: float, left: Series, right: Series) -> None:
         Smoothing.
     left, right : Series
         Two sets.
+
+    Returns
+    -------
+    float
+        `gamma`, of which an integer may be too long for a kernel.
 
     Raises
     ------
@@ -60,6 +65,7 @@ def check_gamma(gamma: float, left: Series, right: Series) -> None:
             f"gamma={gamma:g} is too small for points that are up to {high - low:g} apart: give at "
             f"least {least:.2g}."
         )
+    return float(gamma)
 
 
 def points_in_reach(series: Series, average: Series, gamma: float) -> tuple[float, float]:

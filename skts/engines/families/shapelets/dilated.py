@@ -321,12 +321,13 @@ def largest_squares(thresholds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         result: np.ndarray = np.sqrt(squares) / roots <= thresholds
         return result
 
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         high = np.square(np.maximum(thresholds, 0.0) * roots) * (1 + 2.0**-49)
         high = np.minimum(high + 5e-324, np.finfo(np.float64).max)
         high[np.isnan(high)] = 0.0
+        low = high * (1 - 2.0**-47)
     # bits of numbers that are not negative are in their order
-    above, below = high.view(np.int64), (high * (1 - 2.0**-47)).view(np.int64) - 1
+    above, below = high.view(np.int64), low.view(np.int64) - 1
     below = np.where(within(np.maximum(below, 0).view(np.float64)), below, -1)
     while np.any(above - below > 1):
         middle = below + (above - below) // 2
