@@ -244,7 +244,7 @@ class Case:
         arrays, plain = {}, {}
         for name, value in self.data.items():
             if isinstance(value, Sample):
-                plain[name] = [len(value), value.form, value.dtype, value.layout]
+                plain[name] = [len(value), value.form, value.dtype, value.layout, value.spare]
                 arrays |= {f"{name}:{row}": one for row, one in enumerate(value.series)}
             else:
                 plain[name] = {"labels": list(value)}
