@@ -237,10 +237,7 @@ def pairwise_soft_dtw(
            [ 0.384, -0.55 , 43.   ],
            [50.   , 43.   , -1.282]])
     """
-    if Y is None:
-        rows = cols = check_series(X)
-    else:
-        rows, cols = _check_sets(X, Y)
+    rows, cols = _check_sets(X, Y)
     gamma = check_gamma(gamma, rows, cols)
     work = SoftDTWMatrix(rows, cols, gamma, Warping(window=window))
     return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
