@@ -57,6 +57,8 @@ def run_tests(root: Path, tests: list[str], *more: str) -> str:
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
     options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings", *more]
     code = pytest.main([*options, *files], plugins=[stopper])
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # those that an older table knows are gone
+        return stopper.failed
     return stopper.failed or ("import of the package" if code != 0 else "")
 
 
