@@ -48,6 +48,49 @@ def series(n, length, n_channels=1):
     return Series(rng.normal(size=(n, n_channels, length)), np.full(n, length))
 
 
+# --- constants -----------------------------------------------------------------------------------
+
+
+#: By module: constants that the page gives numbers of.
+CONSTANTS = {
+    "core.constants": {
+        **{"FLOAT32_UNIT": V, "FLOAT64_UNIT": U, "FLOAT64_TINY": 2.0**-1022, "TIE": 1e-9},
+        **{"FLOAT32_LOST": 1e-34, "LIMIT_MARGIN": 1 + 1e-9, "CONSTANT": 2.0**-40},
+        **{"SMALLEST_RANGE": 2.0**-500, "CERTIFIED_ROUNDING": 1e-14, "TOLERANCE": 2.0**-36},
+        **{"SCORE_BELOW32": 2.0**-22, "SCORE_BELOW64": 2.0**-26, "SCORE_ABOVE32": 2.0**-22},
+        **{"SCORE_ABOVE64": 2.0**-20 + 2.0**-25, "LOST_SQUARES": 2.0**-900, "NEGLIGIBLE": 1e-14},
+    },
+    "core.certify": {"UNDERFLOW": 2.0**-63, "INPUT_SLACK": 1 + 1e-6},
+    "families.profile.lines": {"EVEN": 2.0**30, "QUIET": 22},
+    "families.elastic.soft": {"MOST_COST": 2.0**40},
+    "families.kshape.distances": {"UNITS": 16},
+    "families.kshape.eigenvectors": {"DEGENERATE": 1e-8, "LEVEL": 1e-9},
+    "families.kshape.centers": {
+        **{"PRODUCT_UNITS": 16, "LARGEST_POWER": 200, "LARGEST_OFFSET": 2.0**20, "CLOSE": 1e-9},
+        **{"LARGEST_ERROR": 1e-9 / 8},
+    },
+    "families.shapelets.criterion": {"CONVEX": 4096, "ROUNDED": 2.0**38},
+    "families.shapelets.variance": {"WRONG": 2.0**-10},
+    "families.shapelets.search": {"CLOSE": 1e-9},
+    "numba.profile.walk": {
+        **{"OUTSIDE": -(2.0**200), "SINGLE_NOTHING": 2.0**60, "SINGLE_OUTSIDE": -(2.0**90)},
+    },
+    "numba.profile.join": {"SINGLE_DOUBT": 2.0**-9},
+    "numba.profile.channels": {"LOST": 1e-18},
+    "numba.profile.channel_candidates": {"LOST": 1e-150},
+    "numba.search.lanes": {"RUNNING_ERROR": 1e-7, "_RUN": 1024},
+    "numba.elastic.rotation_tiles": {"_FFT_ERROR": 16.0},
+    "numba.shapelets.order_lines": {"_APART": 8 * 2.0**-36},
+    "numba.shapelets.tiles": {"RAW_ERROR": 2.0**-46},
+}
+
+
+@pytest.mark.parametrize("module", CONSTANTS)
+def test_constants(module):
+    there = importlib.import_module(f"skts.engines.{module}")
+    assert {name: getattr(there, name) for name in CONSTANTS[module]} == CONSTANTS[module]
+
+
 # --- foundations, elastic distances --------------------------------------------------------------
 
 
@@ -339,7 +382,9 @@ def test_order_line_sums():
     squares = np.array([0.25, 1.0, 4.0, 9.0, 16.0])
     errors, sure = np.array([0.01, 0.02, 0.5, 0.0, 9.0]), np.array([0, 0, 0, 0, 1], bool)
     roots = np.sqrt(squares)
-    wanted = max(sqrt(q + e) - sqrt(max(0.0, q - e)) for q, e in zip(squares[:4], errors[:4]))
+    wanted = max(
+        sqrt(q + e) - sqrt(max(0.0, q - e)) for q, e in zip(squares, [*errors[:4], 0], strict=True)
+    )
     gaps = [roots[k + 1 :].mean() - roots[: k + 1].mean() for k in range(4)]
     rounding = 8 * U * (5 + 64) * (1 + 4.0)
     scratch = scratch_of(squares, [0, 2, 3])
