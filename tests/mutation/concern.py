@@ -302,10 +302,13 @@ class Tables:
                     self.older[part.mode] |= _resolved(entry["tests"])
 
     def missing(self) -> list[Part]:
-        """Return what has not run yet, or not to its end: files of which least is known first."""
+        """Return what has not run yet, or not to its end.
+
+        Files of which least is known come first, and what must be compiled last.
+        """
         known = {name.partition("::")[0] for older in self.older.values() for name in older}
         missing = [part for part in self.wanted if part not in self.tests or self.left[part]]
-        return sorted(missing, key=lambda part: part.file in known)
+        return sorted(missing, key=lambda part: (part.file in known, part.mode == "compiled"))
 
     def add(self, part: Part, recorded: dict[str, Any], path: Path) -> None:
         """Take over what was recorded, and append it to a file."""
