@@ -29,7 +29,9 @@ from skts.engines import (
     Join,
     Warping,
     find_engine,
+    run,
 )
+from skts.engines.core import compiling
 from skts.engines.core.plan import Tile
 from skts.engines.cupy.elastic import programs as elastic
 from skts.engines.cupy.elastic import rotation_programs, soft_programs
@@ -39,7 +41,7 @@ from skts.engines.cupy.profile import programs as profile
 from skts.engines.cupy.search import programs as search
 from skts.engines.cupy.shapelets import dilated_programs, match_programs
 from skts.engines.cupy.shapelets import programs as shapelets
-from tests.examples_of_work import examples, small_examples
+from tests.examples_of_work import examples, reductions, small_examples
 
 RECORD = Path(__file__).with_name("recorded_plans.json")
 #: Numbers of a reduction that plans are made of, where it has them.
@@ -108,6 +110,30 @@ def footprints_of_a_gpu():
     engine = find_engine("cupy")
     for name, work in works():
         yield name, footprints(engine, work) if engine.supports(work) is None else None
+
+
+def launches(monkeypatch, kind):
+    """Kernels, blocks, threads and shared memory of the small works of a kind, done twice."""
+    from skts.engines.cupy.launch import Kernel
+
+    def noted(original):
+        def launch(self, grid, block, /, *arguments, shared_mem=0, **named):
+            seen.add(json.dumps([self.function.name, plain(grid), plain(block), int(shared_mem)]))
+            return original(self, grid, block, *arguments, shared_mem=shared_mem, **named)
+
+        return launch
+
+    seen, engine = set(), find_engine("cupy")
+    engine.prepared.clear()
+    monkeypatch.setattr(compiling, "replaced", False)
+    for name in ("__call__", "ready"):
+        monkeypatch.setattr(Kernel, name, noted(getattr(Kernel, name)))
+    for one in small_examples()[kind]:
+        if engine.supports(one.work) is None:
+            for _ in range(2):
+                with config_context(memory="256MiB"):
+                    run(one.work, engine=engine, n_jobs=1)
+    return [json.loads(launch) for launch in sorted(seen)]
 
 
 class Asked(Exception):
@@ -306,6 +332,13 @@ def test_memory_of_a_gpu_is_that_which_is_recorded(record):
     agree(dict(footprints_of_a_gpu()), record["footprints_of_a_gpu"])
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not EMULATED, reason="launches depend on which GPU it is")
+@pytest.mark.parametrize("kind", reductions())
+def test_launches_are_those_that_are_recorded(record, monkeypatch, kind):
+    assert launches(monkeypatch, kind) == record["launches"][kind.__name__]
+
+
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
 def test_kernels_are_those_that_are_recorded(record, table):
     agree(dict(table()), record[table.__name__])
@@ -315,6 +348,11 @@ def main():
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     if EMULATED:
         record["footprints_of_a_gpu"] = dict(footprints_of_a_gpu())
+        record["launches"] = {}
+        for kind in reductions():
+            patch = pytest.MonkeyPatch()
+            record["launches"][kind.__name__] = launches(patch, kind)
+            patch.undo()
     else:
         patch = pytest.MonkeyPatch()
         record["small_works"] = dict(small_works(patch))
