@@ -112,8 +112,19 @@ def footprints_of_a_gpu():
         yield name, footprints(engine, work) if engine.supports(work) is None else None
 
 
-def launches(monkeypatch, kind):
-    """Kernels, blocks, threads and shared memory of the small works of a kind, done twice."""
+#: Reductions whose large works take an emulator of a GPU long.
+LONG = "ChannelJoin RotationRadiusNeighbors ShapeletFeatures SoftDTWMatrix SpacedChannels"
+LONG += " SpacedNeighbors SubsequenceNeighbors"
+
+
+def sizes_and_kinds():
+    for kind in reductions():
+        for size in ("small", "large")[: 1 if kind.__name__ in LONG.split() else 2]:
+            yield pytest.param(size, kind, id=f"{size} {kind.__name__}")
+
+
+def launches(monkeypatch, size, kind):
+    """Kernels, blocks, threads and shared memory of works of a kind, done twice."""
     from skts.engines.cupy.launch import Kernel
 
     def noted(original):
@@ -128,7 +139,7 @@ def launches(monkeypatch, kind):
     monkeypatch.setattr(compiling, "replaced", False)
     for name in ("__call__", "ready"):
         monkeypatch.setattr(Kernel, name, noted(getattr(Kernel, name)))
-    for one in small_examples()[kind]:
+    for one in (small_examples if size == "small" else examples)()[kind]:
         if engine.supports(one.work) is None:
             for _ in range(2):
                 with config_context(memory="256MiB"):
@@ -334,9 +345,10 @@ def test_memory_of_a_gpu_is_that_which_is_recorded(record):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not EMULATED, reason="launches depend on which GPU it is")
-@pytest.mark.parametrize("kind", reductions())
-def test_launches_are_those_that_are_recorded(record, monkeypatch, kind):
-    assert launches(monkeypatch, kind) == record["launches"][kind.__name__]
+@pytest.mark.parametrize(("size", "kind"), list(sizes_and_kinds()))
+def test_launches_are_those_that_are_recorded(record, monkeypatch, size, kind):
+    found = launches(monkeypatch, size, kind)
+    assert found == record["launches"][f"{size} {kind.__name__}"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
@@ -349,9 +361,9 @@ def main():
     if EMULATED:
         record["footprints_of_a_gpu"] = dict(footprints_of_a_gpu())
         record["launches"] = {}
-        for kind in reductions():
+        for one in sizes_and_kinds():
             patch = pytest.MonkeyPatch()
-            record["launches"][kind.__name__] = launches(patch, kind)
+            record["launches"][one.id] = launches(patch, *one.values)
             patch.undo()
     else:
         patch = pytest.MonkeyPatch()
