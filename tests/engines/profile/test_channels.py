@@ -11,7 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_channels import channel_join
 
 from skts import config_context
-from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
+from skts.engines import (
+    ChannelJoin,
+    ChannelRule,
+    ConcatenatedSeries,
+    Join,
+    find_engine,
+    replace_kernels,
+    run,
+)
 from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
@@ -60,6 +68,21 @@ def test_kinds_of_data(rng, fast_engine, walk, monkeypatch, kind, normalize, pre
     line = make_channels((kind, "walk", kind), 45, rng)
     options = {"exclusion": 3, "normalize": normalize, "precision": precision}
     check(ChannelJoin.of(line, None, 7, ChannelRule((1, 2, 3)), **options), fast_engine)
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_however_few_are_measured_at_a_time(rng, monkeypatch, most):
+    family, measured = importlib.import_module(ChannelJoin.__module__), []
+    monkeypatch.setattr(family, "distances_at_a_time", lambda: most)
+    measure = family.measure_channels
+    monkeypatch.setattr(
+        family, "measure_channels", lambda *of: (measured.append(len(of[2])), measure(*of))[1]
+    )
+    line = make_channels(("fill values", "walk"), 40, rng)
+    with replace_kernels(always=True):
+        check(ChannelJoin.of(line, None, 5, ChannelRule((1, 2)), exclusion=2), "numba")
+    # two channels and 36 windows
+    assert set(measured) == {1}
 
 
 RULES = [
