@@ -260,6 +260,23 @@ def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
     else:
         wanted = 2 * unit * length * (16 + 8 * length**0.5) * (mine + other)[:, 6]
     assert_allclose(room.doubts, wanted)
+    # each term of the covariance walk tells, as errors of means are small
+    for one in (a, b):
+        one.groups[:, :, 2] *= 1e-17
+    bound(a, b, (0, 2 * group), (group, 3 * group), room, walk)
+    mine, other = a.groups[:, :2].max(axis=1), b.groups[:, 1:].max(axis=1)
+    (norm, step, slip, scale), (norm_b, step_b, slip_b, scale_b) = mine.T[:4], other.T[:4]
+    errors = unit * (2 * group + 4) * (2 * norm * norm_b + 4 * step * step_b)
+    errors += unit * (length + 8) * norm * norm_b
+    if normalize:
+        drift = 2 * (1 + np.abs(b.mean[:, 2 * group]))
+        errors += unit * (length + 8) * length**0.5 * norm * drift
+        errors += length * (slip + slip_b) * (drift + slip + slip_b)
+        errors += 2 * 2 * group * (slip + slip_b) * (step + step_b)
+    assert_allclose(room.errors, errors, rtol=1e-12)
+    roots = np.sqrt(errors * scale * scale_b + wanted)
+    assert_allclose(low, np.sort(roots), rtol=1e-12)
+    assert_allclose(allowance, roots.max() + 1e-18, rtol=1e-12)
     least = np.sqrt(room.errors * mine[:, 3] * other[:, 3] + wanted)
     assert_allclose(room.bounds.low, np.sort(least))
     assert allowance[0] >= least.max()
