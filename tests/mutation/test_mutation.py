@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.__main__ import known_answers
 from tests.mutation.concern import Part, Tables, concerned
 from tests.mutation.equivalent import EQUIVALENT, names_of
 from tests.mutation.judge import modes_of, settle
@@ -206,6 +207,22 @@ def test_a_mutant_is_settled_by_the_first_mode_that_kills_it_or_by_all():
     assert settle(mutant, [lives, dies])["seconds"] == 3.0
     assert settle(mutant, [unreached, lives])["fate"] == "survived"
     assert settle(mutant, [unreached, unreached])["fate"] == "unreached"
+
+
+def test_a_run_that_is_cut_off_keeps_the_modes_that_a_mutant_lived_in(tmp_path):
+    mutants = mutants_of(ROOT, "skts/engines/numba/elastic/dtw.py")[:2]
+    lived = {"mode": "interpreted", "fate": "survived", "by": "", "tests": 2, "seconds": 1.5}
+    lines = [
+        {"key": mutants[0].key, **lived},
+        {"key": mutants[1].key, **lived, "fate": "unreached"},
+        {"key": "of another draw", **lived},
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    known = known_answers([path, tmp_path / "none"], mutants)
+    assert known == {mutants[0].key: [lived], mutants[1].key: []}
+    done = [*known[mutants[0].key], {**lived, "mode": "compiled"}]
+    assert settle(mutants[0], done)["fate"] == "survived"
 
 
 def test_cases_that_did_not_run_are_like_others_of_their_test(tmp_path):
