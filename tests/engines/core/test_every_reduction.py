@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import pickle
 import re
@@ -32,6 +33,7 @@ from skts.engines import (
     SubsequenceMatches,
     Tile,
     find_engine,
+    replace_kernels,
     run,
 )
 from skts.engines.core.execution import compute_area
@@ -224,6 +226,42 @@ def test_areas_merge_to_the_answer(table, expected, fast_engine, kind):
                 work.merge(total, tile, result)
         found = work.finish(total, lambda more: run(more, engine=fast_engine))
         assert leaves(one.answer(found)) == answer
+
+
+#: By module: how much of their work is done in one step.
+STEPS = {
+    "families.profile.windows": ("MOST_AT_A_TIME", "LEAST_AT_A_TIME"),
+    "families.search.every_window": ("_POINTS",),
+    "families.elastic.places": ("POINTS",),
+    "families.kshape.moments": ("ALIGNED_AT_ONCE",),
+    "families.kshape.shapes": ("NORMALIZED_AT_ONCE",),
+    "families.shapelets.splits": ("AT_A_TIME",),
+    "families.shapelets.best": ("CELLS", "CUT_CELLS"),
+    "families.shapelets.search": ("BATCH", "BATCH_CELLS"),
+    "families.shapelets.places": ("_TOGETHER", "_MEASURED"),
+    "host.by_numpy": ("ENTRIES",),
+    "numba.search.tiles": ("_TOGETHER", "ENTRIES"),
+    "numba.elastic.by_numpy": ("ENTRIES",),
+    "numba.elastic.descriptors": ("_ENTRIES",),
+    "numba.elastic.tiles": ("CERTIFIED_POINTS",),
+    "numba.kshape.sbd": ("POINTS",),
+    "numba.shapelets.by_numpy": ("ENTRIES", "_LINES"),
+    "numba.shapelets.dilated_by_numpy": ("ENTRIES",),
+}
+
+
+def test_however_little_is_done_in_one_step(monkeypatch):
+    """One entry, where there is room for less than one; by NumPy, where that can."""
+    several = [one for kind in reductions() for one in small_examples()[kind]]
+    with replace_kernels(always=True):
+        answers = [leaves(one.answer(run(one.work, engine="numba"))) for one in several]
+        for module, names in STEPS.items():
+            for name in names:
+                there = importlib.import_module(f"skts.engines.{module}")
+                assert getattr(there, name) > 1
+                monkeypatch.setattr(there, name, 8 if name == "ENTRIES" else 1)
+        for one, answer in zip(several, answers, strict=True):
+            assert leaves(one.answer(run(one.work, engine="numba"))) == answer
 
 
 def state(thing, seen=()):
