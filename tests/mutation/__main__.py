@@ -78,6 +78,7 @@ def parse() -> argparse.Namespace:
     add("--patience", type=float, default=10, help="seconds on the clock for one of the processor")
     add("--output", type=Path, default=FOLDER, help="folder of results.jsonl and concern.jsonl")
     add("--known", nargs="*", type=Path, default=[], help="results of other runs")
+    add("--answers", nargs="*", type=Path, default=[], help="answers.jsonl of runs cut off")
     add("--tables", nargs="*", type=Path, default=[], help="concern.jsonl of other runs")
     add(
         "--tables-of", nargs="*", default=[], help="files or folders to make tables of; default all"
@@ -150,8 +151,11 @@ def judge_all(
     for mode in tables:
         if any(mode in modes_of(mutant.module) for mutant in mutants):
             judge.check(mode)
-    answers: dict[str, list[dict[str, Any]]] = {mutant.key: [] for mutant in mutants}
-    with (options.output / "results.jsonl").open("a") as out:
+    answers = known_answers([*options.answers, options.output / "answers.jsonl"], mutants)
+    with (
+        (options.output / "results.jsonl").open("a") as out,
+        (options.output / "answers.jsonl").open("a") as each,
+    ):
 
         def keep_if_settled(mutant: Mutant, last: bool = False) -> None:
             result = settle(mutant, answers[mutant.key], last)
@@ -167,7 +171,7 @@ def judge_all(
 
         waiting = set(answers)
         for mutant in mutants:
-            keep_if_settled(mutant)  # those that are excused
+            keep_if_settled(mutant)  # those that are excused, or of which all is known
         # the fastest mode of all first: few are left for the others
         tasks = [
             (mutant, modes_of(mutant.module)[rank])
@@ -175,11 +179,26 @@ def judge_all(
             for mutant in mutants
             if mutant.key in waiting and rank < len(modes_of(mutant.module))
         ]
+        tasks = [(m, mode) for m, mode in tasks if all(a["mode"] != mode for a in answers[m.key])]
         for (mutant, _), answer in work(judge.judge, tasks, options.jobs, sandbox.deadline):
             answers[mutant.key].append(answer)
+            each.write(json.dumps({"key": mutant.key, **answer}) + "\n")
+            each.flush()
             keep_if_settled(mutant)
         for mutant in mutants:
             keep_if_settled(mutant, last=True)
+
+
+def known_answers(paths: list[Path], mutants: list[Mutant]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by key, what came of each mode of mutants in runs before: modes that it lives in."""
+    answers: dict[str, list[dict[str, Any]]] = {mutant.key: [] for mutant in mutants}
+    for path in paths:
+        for line in path.read_text().splitlines() if path.exists() else []:
+            answer = json.loads(line)
+            key = answer.pop("key")
+            if answer["fate"] == "survived" and key in answers:
+                answers[key].append(answer)
+    return answers
 
 
 def main() -> None:

@@ -275,32 +275,40 @@ class Tables:
         Tables to make.
     paths : list of Path
         Files of tables made before, for example on another machine: what is there of files that did
-        not change is taken over.
+        not change is taken over. Of a file that changed it tells what its tests called, until it is
+        known what they call now.
     """
 
     def __init__(self, root: Path, files: list[str], modes: list[str], paths: list[Path]) -> None:
-        # the names of functions are those of their modules: a table does not survive new ones
-        modules = sorted(f.relative_to(root).as_posix() for f in (root / "skts/engines").rglob("*"))
-        modules = [m for m in modules if m.endswith((".py", ".cu", ".cuh"))]
         self.wanted = []
         contents = {file: (root / file).read_bytes() for file in files}
         # large files first, and of each what compiles for the others
         for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
-            digest = hashlib.sha256(data + "\0".join(modules).encode()).hexdigest()[:16]
+            digest = hashlib.sha256(data).hexdigest()[:16]
             for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
                 parts = 1 + len(data) // PART[mode]
                 self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
         self.tests: dict[Part, dict[str, Any]] = {}
         self.left: Counter[Part] = Counter()
+        self.older: dict[str, dict[str, Any]] = {mode: {} for mode in modes}
+        wanted = set(self.wanted)
         for path in paths:
             for line in path.read_text().splitlines() if path.exists() else []:
                 entry = json.loads(line)
                 part = Part(**entry["part"])
-                self.tests[part], self.left[part] = entry["tests"], entry["left"]
+                if part in wanted:
+                    self.tests[part], self.left[part] = entry["tests"], entry["left"]
+                elif part.file in contents and part.mode in modes:
+                    self.older[part.mode] |= _resolved(entry["tests"])
 
     def missing(self) -> list[Part]:
-        """Return what has not run yet, or not to its end."""
-        return [part for part in self.wanted if part not in self.tests or self.left[part]]
+        """Return what has not run yet, or not to its end.
+
+        Files of which least is known come first, and what must be compiled last.
+        """
+        known = {name.partition("::")[0] for older in self.older.values() for name in older}
+        missing = [part for part in self.wanted if part not in self.tests or self.left[part]]
+        return sorted(missing, key=lambda part: (part.file in known, part.mode == "compiled"))
 
     def add(self, part: Part, recorded: dict[str, Any], path: Path) -> None:
         """Take over what was recorded, and append it to a file."""
@@ -309,14 +317,28 @@ class Tables:
             out.write(json.dumps({"part": vars(part), **recorded}) + "\n")
 
     def by_mode(self) -> dict[str, dict[str, Any]]:
-        """Return the table of each mode."""
-        tables: dict[str, dict[str, Any]] = {part.mode: {} for part in self.wanted}
+        """Return the table of each mode.
+
+        A test calls the same whether kernels are compiled or not, but what kernels call is only
+        seen where they are not.
+        """
+        tables = {mode: dict(older) for mode, older in self.older.items()}
         for part in self.wanted:
-            there = self.tests.get(part, {})
-            for name, entry in there.items():
-                like = there[entry["like"]] if "like" in entry else entry
-                tables[part.mode][name] = {**like, **entry}
+            tables[part.mode] |= _resolved(self.tests.get(part, {}))
+        plain, compiled = (tables.get(mode, {}) for mode in ("interpreted", "compiled"))
+        for name, entry in plain.items() if "compiled" in tables else ():
+            there = compiled.get(name, entry)
+            functions = sorted({*there["functions"], *entry["functions"]})
+            compiled[name] = {**there, "functions": functions}
         return tables
+
+
+def _resolved(tests: dict[str, Any]) -> dict[str, Any]:
+    """Give each test what is known of the one that it is like."""
+    return {
+        name: {**(tests[entry["like"]] if "like" in entry else entry), **entry}
+        for name, entry in tests.items()
+    }
 
 
 def _too_long(number: int, frame: Any) -> None:
@@ -392,15 +414,17 @@ def concerned(
 ) -> list[tuple[str, float]]:
     """Return the tests that concern a function of a module, fastest first, and their seconds.
 
-    Where no test of the table calls the function itself (it is compiled, or at the level of the
-    module), those count that call any function of the module or of those that import it.
+    Where no test of the table calls the function itself (it is compiled, at the level of the
+    module, or has moved since the table was made), those count that call any function of the module
+    or of those that import it.
     There may be more than there is time for: then each function of tests comes with its fastest
     cases before any comes with more.
     """
     exact = f"{module}:{function}"
     cuda = kind_of(module) == "CUDA"
     nearby = {module}
-    if not function or (mode != "interpreted" and holds_kernels(root, module)):
+    known = bool(function) and any(exact in entry["functions"] for entry in table.values())
+    if not known or (mode != "interpreted" and holds_kernels(root, module)):
         nearby |= importers(root, module, direct=True)
     if cuda:
         nearby |= includers(root, module)
@@ -412,7 +436,7 @@ def concerned(
             continue
         direct = bool(function) and exact in entry["functions"]
         if direct or (
-            (mode != "interpreted" or not function)
+            (mode != "interpreted" or not known)
             and any(called.startswith(prefixes) for called in entry["functions"])
         ):
             changed = [p for p in entry["programs"] if cuda and p.startswith(prefixes)]

@@ -25,6 +25,8 @@ ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
+ANY_THREAD = "all threads of the block have these numbers: whichever writes them"
+
 EXAMPLES = "which instances the compile check takes as examples"
 FASTEST = "which instance of a kernel is fastest: all find the same"
 
@@ -1495,6 +1497,44 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if k < n - 1 and not reach + _APART * max(1.0, reach) < low[k + 1]:",
             ("and -> or",),
             LOOSER,
+        ),
+    ],
+    _E + "cupy/elastic/soft.cu": [
+        (
+            "next_cell",
+            "total = total > 0.0 ? total : 1.0;",
+            ("0.0 -> 1.0",),
+            "where one of the cells counts, the largest counts 1 or more",
+        ),
+    ],
+    _E + "cupy/kshape/correlate.cu": [
+        (
+            "smaller",
+            "__device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }",
+            ("< -> <=",),
+            EQUAL,
+        ),
+    ],
+    _E + "cupy/kshape/centers.cu": [
+        ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
+    ],
+    _E + "cupy/search/search.cu": [
+        ("", "return low > 0 ? __double2float_rd(low) : 0.0f;", ("> -> >=",), EQUAL),
+    ],
+    _E + "cupy/elastic/dtw.py": [
+        (
+            "groups_in_flight",
+            "blocks = min(blocks, multiprocessors() * 8, max(1, budget // edge_bytes))",
+            ("8 -> 9",),
+            TOGETHER,
+        ),
+    ],
+    _E + "cupy/profile/channel_tiles.py": [
+        (
+            "",
+            "RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES = 16, 2**14, 2**31",
+            ("31 -> 32",),
+            "the most that a list may take: how many are listed together changes no result",
         ),
     ],
     _N + "profile/walk.py": [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.concern import Tables, concerned
+from tests.mutation.__main__ import known_answers
+from tests.mutation.concern import Part, Tables, concerned
 from tests.mutation.equivalent import EQUIVALENT, names_of
 from tests.mutation.judge import modes_of, settle
 from tests.mutation.mutants import draw, draw_from_each, mutants_of
@@ -208,6 +209,22 @@ def test_a_mutant_is_settled_by_the_first_mode_that_kills_it_or_by_all():
     assert settle(mutant, [unreached, unreached])["fate"] == "unreached"
 
 
+def test_a_run_that_is_cut_off_keeps_the_modes_that_a_mutant_lived_in(tmp_path):
+    mutants = mutants_of(ROOT, "skts/engines/numba/elastic/dtw.py")[:2]
+    lived = {"mode": "interpreted", "fate": "survived", "by": "", "tests": 2, "seconds": 1.5}
+    lines = [
+        {"key": mutants[0].key, **lived},
+        {"key": mutants[1].key, **lived, "fate": "unreached"},
+        {"key": "of another draw", **lived},
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    known = known_answers([path, tmp_path / "none"], mutants)
+    assert known == {mutants[0].key: [lived], mutants[1].key: []}
+    done = [*known[mutants[0].key], {**lived, "mode": "compiled"}]
+    assert settle(mutants[0], done)["fate"] == "survived"
+
+
 def test_cases_that_did_not_run_are_like_others_of_their_test(tmp_path):
     file = "tests/engines/core/test_plans.py"
     tables = Tables(ROOT, [file], ["interpreted"], [])
@@ -225,6 +242,25 @@ def test_cases_that_did_not_run_are_like_others_of_their_test(tmp_path):
     table = again.by_mode()["interpreted"]
     assert [name for name, _ in concerned(table, ROOT, "a.py", "f", "interpreted")] == list(tests)
     assert table[f"{file}::test[2]"]["seconds"] == 2.0
+
+
+def test_a_table_tells_what_tests_called_until_it_is_known_what_they_call_now(tmp_path):
+    file, mode = "tests/engines/core/test_plans.py", "interpreted"
+    other = {"file": file, "part": 0, "parts": 1, "digest": "of another text"}
+    ran = {"seconds": 1.0, "functions": ["a.py:f"], "programs": []}
+    path = tmp_path / "some"
+    Tables(ROOT, [], [], []).add(Part(mode, **other), {"tests": {"test_1": ran}, "left": 0}, path)
+    tables = Tables(ROOT, [file], [mode, "compiled"], [path])
+    assert {part.mode for part in tables.missing()} == {mode, "compiled"}
+    assert tables.missing()[-1].mode == "compiled"
+    # what kernels call is seen in plain Python only, and is the same
+    assert tables.by_mode() == {mode: {"test_1": ran}, "compiled": {"test_1": ran}}
+    now = {**ran, "functions": ["b.py:f"], "seconds": 2.0}
+    tables.add(tables.missing()[0], {"tests": {"test_1": now}, "left": 0}, path)
+    assert tables.by_mode()[mode] == {"test_1": now}
+    # a function that has moved: tests of its module
+    names = [name for name, _ in concerned({"test_1": now}, ROOT, "b.py", "g", mode)]
+    assert names == ["test_1"]
 
 
 def double(number):

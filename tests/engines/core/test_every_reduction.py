@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import pickle
 import re
@@ -32,6 +33,7 @@ from skts.engines import (
     SubsequenceMatches,
     Tile,
     find_engine,
+    replace_kernels,
     run,
 )
 from skts.engines.core.execution import compute_area
@@ -239,6 +241,42 @@ def test_areas_merge_to_the_answer(table, expected, fast_engine, kind):
         assert leaves(one.answer(found)) == answer
 
 
+#: By module: how much of their work is done in one step.
+STEPS = {
+    "families.profile.windows": ("MOST_AT_A_TIME", "LEAST_AT_A_TIME"),
+    "families.search.every_window": ("_POINTS",),
+    "families.elastic.places": ("POINTS",),
+    "families.kshape.moments": ("ALIGNED_AT_ONCE",),
+    "families.kshape.shapes": ("NORMALIZED_AT_ONCE",),
+    "families.shapelets.splits": ("AT_A_TIME",),
+    "families.shapelets.best": ("CELLS", "CUT_CELLS"),
+    "families.shapelets.search": ("BATCH", "BATCH_CELLS"),
+    "families.shapelets.places": ("_TOGETHER", "_MEASURED"),
+    "host.by_numpy": ("ENTRIES",),
+    "numba.search.tiles": ("_TOGETHER", "ENTRIES"),
+    "numba.elastic.by_numpy": ("ENTRIES",),
+    "numba.elastic.descriptors": ("_ENTRIES",),
+    "numba.elastic.tiles": ("CERTIFIED_POINTS",),
+    "numba.kshape.sbd": ("POINTS",),
+    "numba.shapelets.by_numpy": ("ENTRIES", "_LINES"),
+    "numba.shapelets.dilated_by_numpy": ("ENTRIES",),
+}
+
+
+def test_however_little_is_done_in_one_step(monkeypatch):
+    """One entry, where there is room for less than one; by NumPy, where that can."""
+    several = [one for kind in reductions() for one in small_examples()[kind]]
+    with replace_kernels(always=True):
+        answers = [leaves(one.answer(run(one.work, engine="numba"))) for one in several]
+        for module, names in STEPS.items():
+            for name in names:
+                there = importlib.import_module(f"skts.engines.{module}")
+                assert getattr(there, name) > 1
+                monkeypatch.setattr(there, name, 8 if name == "ENTRIES" else 1)
+        for one, answer in zip(several, answers, strict=True):
+            assert leaves(one.answer(run(one.work, engine="numba"))) == answer
+
+
 def state(thing, seen=()):
     """All that an object holds, to any depth, without what is prepared from arrays that live."""
     if isinstance(thing, np.ndarray):
@@ -283,9 +321,23 @@ def test_what_is_prepared_goes_with_the_arrays(fast_engine):
         for one in several:
             run(one.work, engine=fast_engine)
     assert len(prepared) > 5
+    for (_, key), entry in list(prepared._entries.items()):
+        held = sum(sizes_of(entry.value).values())
+        # but for small things; a GPU pads what it holds, and has parts in common
+        assert fast_engine != "numba" or 0.75 * held - 512 <= entry.size <= 1.25 * held + 64, key
+        del entry
     del table, several, one
     gc.collect()
     assert [key for _, key in prepared._entries] == []
+
+
+def sizes_of(thing):
+    """Bytes of the arrays of something that was prepared, by their places, each once."""
+    if hasattr(thing, "nbytes") and hasattr(thing, "shape"):
+        return {id(thing): thing.nbytes}
+    parts = list(vars(thing).values()) if hasattr(thing, "__dict__") else []
+    parts += thing if isinstance(thing, list | tuple) else []
+    return {key: size for part in parts for key, size in sizes_of(part).items()}
 
 
 def _run_together(engine, expected):

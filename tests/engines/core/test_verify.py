@@ -363,6 +363,18 @@ def test_a_better_split_is_found(rng):
         assert not all(check.holds for check in work.verify(wrong, Sample(work)))
 
 
+def test_windows_that_are_equal_but_for_rounding_make_no_better_split(rng):
+    """Series of one shape at many levels and scales, and few of another one."""
+    shapes = rng.normal(size=(2, 12))
+    shapes = shapes[np.arange(20) // 16] * rng.uniform(0.5, 2, (20, 1)) + rng.normal(size=(20, 1))
+    series = Series(shapes[:, np.newaxis], np.full(20, 12))
+    for _ in range(3):
+        classes = np.where(np.arange(20) < 16, rng.integers(0, 2, 20), 0)
+        work = ShapeletSearch(series, np.arange(20), (5, 12), Criterion(classes, np.ones(2)))
+        with config_context(verify=True):
+            run(work, engine="numba")
+
+
 def test_a_centre_that_points_the_other_way_is_found(table):
     work = table[SBDCenters][0].work
     found = run(work, engine="numba")

@@ -164,6 +164,29 @@ def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width, si
                         assert need == NOTHING
 
 
+@pytest.mark.parametrize("single", [True, False])
+def test_a_walk_hands_on_no_more_rows_than_a_band_has(rng, monkeypatch, single):
+    """As plain Python, with room for these rows alone: an index behind them is an error."""
+    for name, function in list(vars(join).items()):
+        monkeypatch.setattr(join, name, getattr(function, "py_func", function))
+    monkeypatch.setattr(join, "HEIGHTS", (12,))
+    # what the compiler makes of a group of columns: nothing is near, to the last of its rows
+    monkeypatch.setattr(join, "descend", lambda *given: (given[5], False))
+    length, n = 6, 75
+    side = axis_of(rng, 80, length)._replace(stop=12)
+    work = join.Work(length, -n, False, False, True, single)
+    room = join._open_room(length)
+    assert room.entering.size == room.single.entering.size == 12
+    band = join._open_band(0, side, room.band, True)
+    strip = join._open_strip(0, n, band, side, room.strip, room.slack_of_column, single, work)
+    join._enter_rows(0, 0, band, side, side, room, work)
+    join._enter_columns(0, strip, side, side, room, work)
+    if single:
+        join._narrow_strip(12, strip, room)
+    known = candidates.Candidates(0, *(np.zeros(1) for _ in range(8)))
+    join._walk_strip(join.TileJoin(side, side, known, known, room, work), band, strip)
+
+
 def test_a_band_is_bounded_by_its_largest_windows(rng):
     length = 6
     side = axis_of(rng, 60, length)

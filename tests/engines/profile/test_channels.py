@@ -11,7 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_channels import channel_join
 
 from skts import config_context
-from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
+from skts.engines import (
+    ChannelJoin,
+    ChannelRule,
+    ConcatenatedSeries,
+    Join,
+    find_engine,
+    replace_kernels,
+    run,
+)
 from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.cupy.profile.channel_programs import choose_walk
 from skts.engines.numba.profile import channels
@@ -61,6 +69,21 @@ def test_kinds_of_data(rng, fast_engine, walk, monkeypatch, kind, normalize, pre
     line = make_channels((kind, "walk", kind), 45, rng)
     options = {"exclusion": 3, "normalize": normalize, "precision": precision}
     check(ChannelJoin.of(line, None, 7, ChannelRule((1, 2, 3)), **options), fast_engine)
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_however_few_are_measured_at_a_time(rng, monkeypatch, most):
+    family, measured = importlib.import_module(ChannelJoin.__module__), []
+    monkeypatch.setattr(family, "distances_at_a_time", lambda: most)
+    measure = family.measure_channels
+    monkeypatch.setattr(
+        family, "measure_channels", lambda *of: (measured.append(len(of[2])), measure(*of))[1]
+    )
+    line = make_channels(("fill values", "walk"), 40, rng)
+    with replace_kernels(always=True):
+        check(ChannelJoin.of(line, None, 5, ChannelRule((1, 2)), exclusion=2), "numba")
+    # two channels and 36 windows
+    assert set(measured) == {1}
 
 
 RULES = [
@@ -247,6 +270,23 @@ def test_errors_of_a_block_are_those_of_its_kind(rng, monkeypatch, normalize):
     else:
         wanted = 2 * unit * length * (16 + 8 * length**0.5) * (mine + other)[:, 6]
     assert_allclose(room.doubts, wanted)
+    # each term of the covariance walk tells, as errors of means are small
+    for one in (a, b):
+        one.groups[:, :, 2] *= 1e-17
+    bound(a, b, (0, 2 * group), (group, 3 * group), room, walk)
+    mine, other = a.groups[:, :2].max(axis=1), b.groups[:, 1:].max(axis=1)
+    (norm, step, slip, scale), (norm_b, step_b, slip_b, scale_b) = mine.T[:4], other.T[:4]
+    errors = unit * (2 * group + 4) * (2 * norm * norm_b + 4 * step * step_b)
+    errors += unit * (length + 8) * norm * norm_b
+    if normalize:
+        drift = 2 * (1 + np.abs(b.mean[:, 2 * group]))
+        errors += unit * (length + 8) * length**0.5 * norm * drift
+        errors += length * (slip + slip_b) * (drift + slip + slip_b)
+        errors += 2 * 2 * group * (slip + slip_b) * (step + step_b)
+    assert_allclose(room.errors, errors, rtol=1e-12)
+    roots = np.sqrt(errors * scale * scale_b + wanted)
+    assert_allclose(low, np.sort(roots), rtol=1e-12)
+    assert_allclose(allowance, roots.max() + 1e-18, rtol=1e-12)
     least = np.sqrt(room.errors * mine[:, 3] * other[:, 3] + wanted)
     assert_allclose(room.bounds.low, np.sort(least))
     assert allowance[0] >= least.max()

@@ -278,6 +278,13 @@ def test_tables_of_small_nodes_are_those_of_larger_forests():
         assert_array_equal(tables[begins[number] : begins[number + 1]], np.arange(size + 1) * logs)
 
 
+def test_logarithms_are_as_precise_as_their_sums_allow():
+    for size in (2, 100, 3000, 20_000):
+        logs, bits = _logarithms(size)
+        assert size * int(logs[size]) < 2**60
+        assert bits == 46 or size * int(logs[size]) >= 2**59
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("judges", [2, 3, 8])
 def test_any_number_of_threads_judges_alike(judges, monkeypatch):
