@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval
 
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
-from .._validation import check_series
 from ..engines import SoftDTWGradient, SoftDTWMatrix, Warping, check_gamma, run
 from ._dtw import _check_pair, _check_sets
 

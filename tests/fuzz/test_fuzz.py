@@ -1,4 +1,4 @@
-"""The fuzzer: nothing public is left out, planted defects are found, and half a minute finds none."""
+"""The fuzzer: nothing public is left out, planted defects are found, half a minute finds none."""
 
 from __future__ import annotations
 

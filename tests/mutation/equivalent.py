@@ -1184,7 +1184,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/loading.py": [
         (
             "_function",
-            "if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):",
+            "if shared and shared + kernel.shared_size_bytes > SHARED:",
             ("> -> >=",),
             "what it may have already is asked for again",
         ),
