@@ -321,10 +321,11 @@ def test_what_is_prepared_goes_with_the_arrays(fast_engine):
         for one in several:
             run(one.work, engine=fast_engine)
     assert len(prepared) > 5
-    for (_, key), entry in list(prepared._entries.items()):
+    # a GPU pads what it holds, and has parts in common
+    for (_, key), entry in list(prepared._entries.items()) if fast_engine == "numba" else []:
         held = sum(sizes_of(entry.value).values())
-        # but for small things; a GPU pads what it holds, and has parts in common
-        assert fast_engine != "numba" or 0.75 * held - 512 <= entry.size <= 1.25 * held + 64, key
+        # but for small things
+        assert 0.75 * held - 512 <= entry.size <= 1.25 * held + 64, key
         del entry
     del table, several, one
     gc.collect()

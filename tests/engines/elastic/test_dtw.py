@@ -103,7 +103,7 @@ def test_rows_are_cut_short_by_whole_warps(rng, monkeypatch):
     monkeypatch.setattr(dtw, "load_kernel", noted)
     distances = cupy.asarray(rng.random((3, 40)))
     found = dtw.shortlist(distances, 2, Bound(), None, 1.0, squared=False)
-    assert found.rows.tolist() == [0, 0, 1, 1, 2, 2]
+    assert sorted(found.rows.tolist()) == [0, 0, 1, 1, 2, 2]
     assert threads and all(each % 32 == 0 for each in threads)
 
 
