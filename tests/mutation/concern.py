@@ -62,6 +62,7 @@ ENGINES = "skts/engines/"
 TOOL = 4
 #: Tests of behaviour in time, which fail on a busy machine and say nothing about a mutant then.
 SHAKY = ("interrupt", "ctrl", "within_a_second", "kernel_cache", "peak", "loky", "dask")
+SHAKY = (*SHAKY, "time_limit")
 
 
 def kind_of(module: str) -> str:

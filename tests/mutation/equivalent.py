@@ -43,6 +43,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             SPARES,
         ),
         (
+            "WarpedRotation.update",
+            "self.limit(np.minimum(self.given, farthest))",
+            ("minimum -> maximum",),
+            LOOSER,
+        ),
+        (
             "_queries",
             "return max(1, min(rows, CORRELATIONS // (64 * n * cols)))",
             ("64 -> 63", "64 -> 65"),
@@ -1418,6 +1424,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/profile/lengths.cu": [
         (
             "limits",
+            "if (i >= away) follow(g, min(i - away, known[g] - 1));",
+            ("min -> max",),
+            "whichever window is followed: a pair is looked at that may be near, and each is a bound",
+        ),
+        (
+            "limits",
             "if (n_known < n_mine) look_at(guess + i - from - (lengths[n_mine - 1] - lengths[0]));",
             ("+ -> -",),
             SPARES,
@@ -1497,6 +1509,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if k < n - 1 and not reach + _APART * max(1.0, reach) < low[k + 1]:",
             ("and -> or",),
             LOOSER,
+        ),
+    ],
+    _N + "search/channels.py": [
+        (
+            "bound_windows",
+            "if both and not lanes.least_of(total) > limit:",
+            ("and -> or",),
+            "the other bound holds, too, where it is not worth its time",
         ),
     ],
     _E + "cupy/elastic/soft.cu": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
@@ -121,6 +122,11 @@ def test_excused_mutants_exist(module):
         there = {name for mutant in here for name in names_of(mutant)}
         assert there, f"{module}: no mutant is on the line {text!r} any more"
         assert set(changed or ()) <= there, f"{module}: {text!r} does not hold {changed}"
+
+
+def test_each_module_stands_in_the_table_once():
+    text = (ROOT / "tests/mutation/equivalent.py").read_text()
+    assert len(re.findall(r'^    _[EN] \+ "', text, re.MULTILINE)) == len(EQUIVALENT)
 
 
 def test_every_module_has_its_share():

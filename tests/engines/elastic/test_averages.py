@@ -60,6 +60,15 @@ def test_what_is_left_out_in_front_is_paid_for_by_each_average(fast_engine, rng)
     assert not found.weights[:, :3].any()
 
 
+def test_stepped_distances_of_series_of_several_strips(fast_engine, make_series):
+    """Of unequal lengths: what passes from strip to strip, and what a shorter series ends with."""
+    averages, series = make_series(2, 11, shortest=5), make_series(9, 140, shortest=60)
+    labels, erp = np.arange(9) % 2, DISTANCES["erp"](cost="absolute")
+    found = run(AlignmentSums(series, averages, labels, np.ones(9), erp), engine=fast_engine)
+    pairs = np.column_stack([labels, np.arange(9)])
+    assert_array_equal(found.costs, run(DTWPairs(averages, series, pairs, erp), engine="oracle"))
+
+
 @pytest.mark.parametrize(
     "change", [lambda x: x + 1e9, lambda x: x * 2.0**400, lambda x: x * 2.0**-400, lambda x: 0 * x]
 )

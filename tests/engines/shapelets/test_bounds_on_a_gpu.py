@@ -212,3 +212,22 @@ def test_cuts_of_measured_candidates_are_those_of_the_host(n_classes, leaf, ties
     expected = criterion.best_cuts(distances.get())
     np.testing.assert_array_equal(gains, expected.gain)
     np.testing.assert_array_equal(gaps, expected.gap)
+
+
+@pytest.mark.parametrize("n_classes", [2, 20])
+def test_cuts_where_classes_weigh_differently_are_within_the_rounding_of_tables(
+    n_classes, gpu, rng
+):
+    """See "weighted gains" in docs/developer/numerics.rst."""
+    from skts.engines.cupy.shapelets.order_lines import Lines
+
+    n = 45
+    labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, n - n_classes))
+    criterion = Criterion(labels, np.linspace(0.5, 2, n_classes), 1)
+    arrays = gpu.asarray(rng.normal(size=(n, 1, 14))), gpu.asarray(np.full(n, 14), np.int32)
+    options = ("first",), (0, np.inf), 100, 100, 100
+    lines = Lines(*arrays, np.arange(n), criterion, None, *options)
+    where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
+    gains, _, distances = lines._cuts(where)
+    expected = criterion.best_cuts(distances.get()).gain
+    assert np.abs(gains - expected).max() <= 2 * n_classes + 8 < expected.min()
