@@ -29,7 +29,7 @@ from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 
-from .case import Case
+from .case import Case, Sample
 from .compare import Failure, check, same
 from .draw import Draw
 from .edges import SMALL, small_blocks
@@ -49,6 +49,9 @@ __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callab
 
 #: Elementary steps of a tile that make many tiles of little work.
 TILE_WORK = (1, 2**8, 2**12, 2**16)
+#: Tiles of so little work are for lines of up to so many points: a thousand windows that are all
+#: alike make as many tiles, each of which waits for a GPU that other workers share, for a minute.
+LITTLE, LONG = 2**8, 600
 #: Memory budgets; the first ones are mostly too small for the least part of the work.
 MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
 #: Settings that are drawn only for what takes an engine; those that mean something on a GPU alone.
@@ -171,11 +174,19 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
     fits_many = d.labels.get("long") == "True"
     if "instances" in setting or fits_many:
         setting["instances"] = d.whole(1, 2**31)
+    if setting.get("tile_work", math.inf) <= LITTLE and _longest(case) > LONG:
+        del setting["tile_work"]
     if fits_many:
         setting["again"] = AGAIN
         # plain code takes a minute for a pair of such series
         setting.pop("verify", None)
     return replace(case, setting=setting), d.labels
+
+
+def _longest(case: Case) -> int:
+    """Points of the longest series of a case."""
+    samples = (one for one in case.data.values() if isinstance(one, Sample))
+    return max((x.shape[-1] for one in samples for x in one.series), default=0)
 
 
 # -- running
