@@ -1425,7 +1425,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "limits",
             "if (i >= away) follow(g, min(i - away, known[g] - 1));",
             ("min -> max",),
-            "whichever window is followed: a pair is looked at that may be near, and each is a bound",
+            "whichever window is followed, a pair is looked at that bounds the nearest one",
         ),
         (
             "limits",
