@@ -378,6 +378,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/profile/spaced.py": [
         (
+            "SpacedNeighbors._choose",
+            "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
+            ("& -> | #1",),
+            "more blocks are measured again, with the same answer",
+        ),
+        (
             "SpacedNeighbors.start",
             "lists.insert(0, Nearest(np.zeros((n_windows, 1)), np.full((n_windows, 1), -1)))",
             ("1 -> 2 #1",),
@@ -1379,6 +1385,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "shapelets/groups.py": [
         (
             "survey",
+            "power = np.floor(np.log2(largest)) if largest > 0 else 0.0",
+            ("0.0 -> 1.0",),
+            "a series of zeros has the same windows in any unit: all are constant",
+        ),
+        (
+            "survey",
             "scales[row, 1] = 2.0 ** (power + more - 500) if fine else np.inf",
             ("fine -> not (fine)",),
             SPARES,
@@ -1426,7 +1438,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "limits",
             "if (i >= away) follow(g, min(i - away, known[g] - 1));",
             ("min -> max",),
-            "whichever window is followed: a pair is looked at that may be near, and each is a bound",
+            "whichever window is followed, a pair is looked at that bounds the nearest one",
         ),
         (
             "limits",
@@ -1509,6 +1521,22 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if k < n - 1 and not reach + _APART * max(1.0, reach) < low[k + 1]:",
             ("and -> or",),
             LOOSER,
+        ),
+    ],
+    _E + "cupy/shapelets/order_lines.py": [
+        (
+            "Lines.__init__",
+            "of_members[0], of_members[2] = members, 0 if points is None else points",
+            ("0 -> 1",),
+            "where no points are given nobody reads them",
+        ),
+    ],
+    _E + "cupy/profile/many_channels.py": [
+        (
+            "ManyChannels._take",
+            "self.rate = found / looked",
+            ("self.rate = found / looked -> pass",),
+            "a guess of what a list holds: one that is too long is made again of less",
         ),
     ],
     _N + "search/channels.py": [
