@@ -49,8 +49,8 @@ __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callab
 
 #: Elementary steps of a tile that make many tiles of little work.
 TILE_WORK = (1, 2**8, 2**12, 2**16)
-#: Tiles of so little work are for lines of up to so many points: a thousand windows that are all
-#: alike make as many tiles, each of which waits for a GPU that other workers share, for a minute.
+#: Tiles of so little work are for lines of up to so many points: longer ones make thousands of
+#: tiles, and where workers share a GPU, the waits for it add up to a minute.
 LITTLE, LONG = 2**8, 600
 #: Memory budgets; the first ones are mostly too small for the least part of the work.
 MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5

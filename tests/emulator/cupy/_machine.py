@@ -263,7 +263,8 @@ class Program:
         for name in ("emulator_shared_begin", "emulator_shared_end"):
             getattr(self.library, name).restype = ctypes.c_void_p
         self.shared = self.library.emulator_shared_begin(), self.library.emulator_shared_end()
-        # bytes of shared memory that a kernel declares that is alone, with what else is static
+        # bytes of static memory, the shared one included, where a program has one kernel: no less
+        # than the kernel declares
         self.declared = self.shared[1] - self.shared[0] if len(names) == 1 else 0
 
     def function(self, name: str) -> tuple[int, list[Parameter]]:
