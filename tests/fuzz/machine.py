@@ -49,9 +49,9 @@ __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callab
 
 #: Elementary steps of a tile that make many tiles of little work.
 TILE_WORK = (1, 2**8, 2**12, 2**16)
-#: Tiles of so little work are for lines of up to so many points: longer ones make thousands of
-#: tiles, and where workers share a GPU, the waits for it add up to a minute.
-LITTLE, LONG = 2**8, 600
+#: Many tiles are for lines of up to so many points: longer ones make tens of thousands, and where
+#: workers share a GPU, the waits for it add up to a minute.
+LONG = 600
 #: Memory budgets; the first ones are mostly too small for the least part of the work.
 MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
 #: Settings that are drawn only for what takes an engine; those that mean something on a GPU alone.
@@ -174,8 +174,8 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
     fits_many = d.labels.get("long") == "True"
     if "instances" in setting or fits_many:
         setting["instances"] = d.whole(1, 2**31)
-    if setting.get("tile_work", math.inf) <= LITTLE and _longest(case) > LONG:
-        del setting["tile_work"]
+    if _longest(case) > LONG:
+        setting.pop("tile_work", None)
     if fits_many:
         setting["again"] = AGAIN
         # plain code takes a minute for a pair of such series

@@ -13,7 +13,7 @@ from .case import Case, Sample
 from .compare import check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, plain, scaled, shapes
-from .recipes_models import all_cuts, class_weights, entropy
+from .recipes_models import all_cuts, class_weights, distances_to_series, entropy
 from .recipes_neighbors import Ambiguous, draw_labels
 
 #: Arrays of a tree, and fields of a shapelet, that are looked at.
@@ -47,13 +47,7 @@ class Measured:
         firsts = np.cumsum(counts) - counts
         n_queries = int(counts[: self.n_train].sum())
         queries = oracle.Windows(*(part[:n_queries] for part in everything[:5]), self.power)
-        D, slack = oracle.pair_distances(queries, everything, length >= 3)
-        root = math.sqrt(length)
-        least, error = np.full((n_queries, len(counts)), np.inf), np.zeros((n_queries, len(counts)))
-        least[:, own] = np.minimum.reduceat(D, firsts[own], axis=1) / root
-        error[:, own] = np.maximum.reduceat(slack, firsts[own], axis=1) / root
-        error[:, own] += 1e-12 * least[:, own]
-        return firsts, least, error
+        return firsts, *distances_to_series(queries, everything, counts, length)
 
 
 class Node(NamedTuple):

@@ -380,20 +380,10 @@ class Candidates(NamedTuple):
         parts = [oracle.Windows.of(lines[row], length, power) for row in there]
         fields = zip(*(part[:5] for part in parts), strict=True)
         windows = oracle.Windows(*map(np.concatenate, fields), power)
-        D, slack = oracle.pair_distances(windows, windows, length >= 3)
-        counts = np.array([len(part.raw) for part in parts])
-        firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        root = math.sqrt(length)
-        # infinite where a series has no room
-        least, error = np.full((len(D), len(lines)), np.inf), np.zeros((len(D), len(lines)))
-        least[:, there] = np.minimum.reduceat(D, firsts, axis=1) / root
-        error[:, there] = np.maximum.reduceat(slack, firsts, axis=1) / root
-        error[:, there] += 1e-12 * least[:, there]
-        if length >= 3:
-            # such distances, and what is joined with them, are one if they differ by 1e-11 or so,
-            # which points of 1e-45 that are compared as they are do
-            error[:, there] += 1e-11
-        own = np.repeat(there, counts)
+        counts = np.zeros(len(lines), int)
+        counts[there] = [len(part.raw) for part in parts]
+        least, error = distances_to_series(windows, windows, counts, length)
+        own = np.repeat(np.arange(len(lines)), counts)
         start = np.concatenate([np.arange(count) for count in counts])
         place = np.column_stack([np.full(len(own), length), own, start, np.full(len(own), channel)])
         return place, least, error
@@ -403,6 +393,28 @@ class Candidates(NamedTuple):
         places = np.flatnonzero((self.place == wanted).all(axis=1))
         check(len(places) == 1, "literal: no such candidate", f"{wanted}")
         return int(places[0])
+
+
+def distances_to_series(
+    candidates: oracle.Windows, windows: oracle.Windows, counts: np.ndarray, length: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of candidates to series, and how far they may be off.
+
+    `counts` says how many of the windows each series has; a distance is infinite where it has none.
+    """
+    D, slack = oracle.pair_distances(candidates, windows, length >= 3)
+    there = counts > 0
+    firsts = (np.cumsum(counts) - counts)[there]
+    root = math.sqrt(length)
+    least, error = np.full((len(D), len(counts)), np.inf), np.zeros((len(D), len(counts)))
+    least[:, there] = np.minimum.reduceat(D, firsts, axis=1) / root
+    error[:, there] = np.maximum.reduceat(slack, firsts, axis=1) / root
+    error[:, there] += 1e-12 * least[:, there]
+    if length >= 3:
+        # such distances, and what is joined with them, are one if they differ by 1e-11 or so,
+        # which points of 1e-45 that are compared as they are do
+        error += 1e-11
+    return least, error
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
@@ -985,6 +997,9 @@ class ExportText(Recipe):
             and len(case.data["y"]) == len(case.data["X"])
             and bool(TREE.possible(self._tree(case)))
         )
+
+    def refuses(self, case: Case) -> bool:
+        return TREE.refuses(self._tree(case))
 
     def _tree(self, case: Case) -> Case:
         options = {k.removeprefix("tree."): v for k, v in case.options.items() if "tree." in k}

@@ -248,6 +248,31 @@ def test_paths_between_shapes_that_tie_but_for_rounding_are_not_judged():
     assert not tie("shape_dtw", steep, steep + 0.1, {"reach": 1}, Warp())
 
 
+def test_distances_that_are_one_beside_tiny_points_are_not_told_apart(fast_engine):
+    """Windows of three points, joined with single points of 1e-88: no cut among the latter."""
+    X = Sample(
+        (
+            -4.343345108560133e-89 * (1 + 2.0**-51 * np.array([[0.0, -1.0, 1.0]])),
+            np.array([[-5e-88]]),
+            -1.2754886287124367e-88 * (1 - 2.0**-51 * np.array([[0.0, 2.0, 1.0, 1.0]])),
+            np.array([[3e-88]]),
+        )
+    )
+    options = {
+        **draw_case(1, 1, "skts.ShapeletForestClassifier")[0].options,
+        **{"n_estimators": 100, "max_candidates": "sqrt", "max_depth": None},
+        **{"logic": ("and",), "max_literals": 2, "min_length": "auto", "max_length": "auto"},
+    }
+    data = {"X": X, "y": [3, 3, -1, -1], "Q": X}
+    assert_right(Case("skts.ShapeletForestClassifier", data, options), fast_engine)
+
+
+def test_text_of_a_tree_that_has_no_room_is_refused(fast_engine):
+    options = draw_case(1, 1, "skts.tree.export_text")[0].options | {"tree.max_length": 9}
+    X = Sample((np.arange(4.0)[np.newaxis], np.ones((1, 3))))
+    assert_right(Case("skts.tree.export_text", {"X": X, "y": [0, 1]}, options), fast_engine)
+
+
 def test_a_seed_is_not_cut_off():
     """Without it a case would be another one each time."""
     case = draw_case(0, 0, "skts.ShapeletTransformer")[0]
