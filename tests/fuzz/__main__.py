@@ -183,6 +183,7 @@ class Run:
             "found": str(options.found),
             "locks": str(self.folder / "locks") if options.jobs > 1 else None,
             "compile": [place, options.jobs] if options.compile and life == 0 else None,
+            "workers of a GPU": options.jobs / len(self.devices) if self.devices else 0,
         }
         command = [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)]
         if options.branches:

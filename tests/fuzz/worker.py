@@ -23,6 +23,8 @@ WHERE = signal.SIGUSR1
 STATUS = struct.Struct("qddqd")
 #: Seconds that a case may take; the first ones of a function, which compile, may take more.
 PATIENCE, COMPILING = 60.0, 600.0
+#: So many workers share a GPU without harm; where there are more, a case may take longer.
+SHARE_A_GPU = 4
 #: Where two engines are compared, the oracle judges one case of so many; where one runs, all.
 JUDGED = 4
 #: Failures of one kind that are cut down and reported in full.
@@ -58,7 +60,7 @@ def work(order: dict[str, Any]) -> int:
     ----------
     order : dict
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
-        "status", "coverage", "events", "compile", "locks": see `__main__`.
+        "status", "coverage", "events", "compile", "locks", "workers of a GPU": see `__main__`.
     """
     from skts.engines.core import compiling
 
@@ -81,6 +83,7 @@ def work(order: dict[str, Any]) -> int:
     coverage = Coverage()
     gc.collect()
     gc.freeze()  # modules stay: what a collection need not look at again makes it quick
+    patience = PATIENCE * max(1.0, order["workers of a GPU"] / SHARE_A_GPU)
     known: dict[str, int] = order["known"]
     seen: dict[str, int] = {}
     keep = Path(order["coverage"])
@@ -101,7 +104,7 @@ def work(order: dict[str, Any]) -> int:
 
         def one_case(number: int, name: str) -> int:
             """Run a case, tell what fails, and say whether to go on: 0, or `LOST`."""
-            limit = COMPILING if seen[name] < 30 else PATIENCE
+            limit = COMPILING if seen[name] < 30 else patience
             note(number, limit)
             start = time.monotonic()
             try:
