@@ -117,6 +117,15 @@ def other_instances(number: int) -> Iterator[None]:
 Change = tuple[str, str, Any]
 
 
+def _choose_by_name(choose: _Choice, plain: Any, others: list[Any], *of: Any) -> Any:
+    """A kernel: each instance is as likely as another, however many lanes a pair may have in it."""
+    by_name: dict[str, list[Any]] = {plain.name: [plain]}
+    for one in others:
+        if one.name in _known():
+            by_name.setdefault(one.name, []).append(one)
+    return choose(by_name[choose(sorted(by_name), *of)], "lanes", *of)
+
+
 def _of_warping(choose: _Choice) -> Iterator[Change]:
     """Lanes of a pair, columns of a lane, strips, bands."""
     module = f"{_CUPY}.elastic.dtw"
@@ -144,12 +153,7 @@ def _of_warping(choose: _Choice) -> Iterator[Change]:
                 for offsets in programs.offset_counts(type, channels)
                 if lanes * offsets > 2 * reach
             ]
-        by_name: dict[str, list[Any]] = {plain.name: [plain]}
-        for one in found:
-            if one.name in _known():
-                by_name.setdefault(one.name, []).append(one)
-        of = type, channels, n, m, warping
-        return choose(by_name[choose(sorted(by_name), *of)], "lanes", *of), price
+        return _choose_by_name(choose, plain, found, type, channels, n, m, warping), price
 
     def choose_narrow(*of: Any) -> Any:
         return choose((None, programs.choose_narrow(*of)), *of)
@@ -167,14 +171,13 @@ def _of_rotations(choose: _Choice) -> Iterator[Change]:
     ) -> Any:
         plain = programs.choose_turns(channels, n, length, count, n_items, cell)
         m = length + count - 1
-        found = [plain] + [
+        found = [
             plain._replace(columns=columns, group=lanes, strips=lanes * columns < m)
             for columns in programs.column_counts(channels)
             for lanes in (1, 2, 4, 8, 16, 32)
             if lanes * columns >= m or (lanes == 32 and columns <= 48)
         ]
-        some = [one for one in found if one.name in _known()]
-        return choose(some or found, channels, n, length, count, cell)
+        return _choose_by_name(choose, plain, found, channels, n, length, count, cell)
 
     yield f"{_CUPY}.elastic.rotation", "choose_turns", choose_turns
 
