@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from .constants import FLOAT32_UNIT, FLOAT64_UNIT
+from .order import order_of_pairs
 from .reduction import InBatches, Reduction, Tile
 from .series import Series
 
@@ -281,6 +282,9 @@ class Shortlists:
     overflowed_rows: list[np.ndarray] = field(default_factory=list)
     size: int = 0
     compact_at: int = 0
+    #: First rows of the tiles so far, while each starts at the first column, and none comes twice:
+    #: then all that a query has is from one tile, which has ruled out what there was to rule out.
+    corners: set[int] | None = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._compact_later()
@@ -301,6 +305,11 @@ class Shortlists:
         )
         self.parts.append(part)
         self.overflowed_rows.append(found.overflowed_rows + corner[0])
+        if self.corners is not None:
+            if corner[1] or corner[0] in self.corners:
+                self.corners = None
+            else:
+                self.corners.add(corner[0])
         self.size += found.rows.size
         if self.size > self.compact_at:
             self.compact()
@@ -312,23 +321,33 @@ class Shortlists:
         Returns
         -------
         tuple of ndarray
-            Queries, candidates, estimates, lower and upper values, ordered by query.
+            Queries, candidates, estimates, lower and upper values, in any order.
         """
-        if not self.parts:
-            empty = np.empty(0, np.int64)
-            self.parts = [(empty, empty, *(np.empty(0) for _ in range(3)))]
-        columns = list(zip(*self.parts, strict=True))
+        columns = list(zip(*self.parts, strict=True)) or [[np.empty(0, np.int64)]] * 5
         self.parts = []
         # column by column, so that only one is in memory twice at a time
-        query, candidate, estimate, lower, upper = (
-            np.concatenate(columns.pop(0)) for _ in range(5)
-        )
-        order = np.lexsort((candidate, upper, query))
-        start = np.searchsorted(query[order], np.arange(self.n_queries + 1))
+        whole = tuple(np.concatenate(columns.pop(0)) for _ in range(5))
+        overflowed = np.unique(np.concatenate([np.empty(0, np.int64), *self.overflowed_rows]))
+        # half: the next compaction comes when there are twice as many
+        room = self.n_queries * survivors_held(self.n_neighbors) // 2
+        if self.corners is None or whole[0].size > room:
+            chosen, overflowed = self._chosen(whole, overflowed, room)
+            whole = tuple(column[chosen] for column in whole)
+        self.parts, self.overflowed_rows = [whole], [overflowed]
+        self.size = whole[0].size
+        return whole
+
+    def _chosen(
+        self, whole: tuple[np.ndarray, ...], overflowed: np.ndarray, room: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which entries stay, ordered by query, and which queries have too many."""
+        query, candidate, _, lower, upper = whole
+        order = order_of_pairs(query, candidate, upper)
+        start = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=self.n_queries))])
         kth = start[:-1] + self.n_neighbors - 1
         threshold = np.full(self.n_queries, np.inf)
         full = kth < start[1:]
-        threshold[full] = upper[order][kth[full]]
+        threshold[full] = upper[order[kth[full]]]
         keep = lower <= threshold[query]
         exact = np.array_equal(lower, upper)
         if exact:
@@ -337,21 +356,14 @@ class Shortlists:
             keep &= rank < self.n_neighbors
         counts = np.bincount(query[keep], minlength=self.n_queries)
         closed = counts > survivor_cap(self.n_neighbors)
-        closed[np.concatenate([np.empty(0, np.int64), *self.overflowed_rows])] = True
+        closed[overflowed] = True
         if not exact:
-            # half: the next compaction comes when there are twice as many
-            room = self.n_queries * survivors_held(self.n_neighbors) // 2
             counts[closed] = 0
             most = np.argsort(-counts, kind="stable")
             held = counts.sum() - np.cumsum(counts[most])
             closed[most[: np.count_nonzero(held > room) + (counts.sum() > room)]] = True
         keep &= ~closed[query]
-        chosen = order[keep[order]]
-        whole = tuple(column[chosen] for column in (query, candidate, estimate, lower, upper))
-        self.parts = [whole]
-        self.overflowed_rows = [np.flatnonzero(closed)]
-        self.size = chosen.size
-        return whole
+        return order[keep[order]], np.flatnonzero(closed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -452,9 +464,10 @@ def nearest(
     Neighbors
         Arrays of shape (n_queries, n_neighbors).
     """
-    order = np.lexsort((candidate, value, query))
+    order = order_of_pairs(query, candidate, value)
+    counts = np.bincount(query, minlength=n_queries)
     query = query[order]
-    rank = np.arange(query.size) - np.searchsorted(query, query)
+    rank = np.arange(query.size) - (np.cumsum(counts) - counts)[query]
     first = rank < n_neighbors
     distances = np.full((n_queries, n_neighbors), np.inf)
     indices = np.full((n_queries, n_neighbors), -1, np.int64)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .certify import ENTRY_BYTES, SURVIVORS_SHARE, Bound, Shortlist
+from .order import order_of_pairs
 from .reduction import InBatches, Reduction, Tile
 from .series import Series
 from .verify import Check, Sample, check_value
@@ -44,7 +45,7 @@ class Within(NamedTuple):
         cls, query: np.ndarray, candidate: np.ndarray, value: np.ndarray | None, n_queries: int
     ) -> Within:
         """Put pairs, in any order, in the order of an answer."""
-        order = np.lexsort((candidate, query))
+        order = order_of_pairs(query, candidate, candidate)
         counts = np.bincount(query, minlength=n_queries)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return cls(None if value is None else value[order], candidate[order], starts)

@@ -158,18 +158,20 @@ def test_rescaling_of_constants():
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("n_neighbors", [1, 3, 40])
-def test_shortlists_hold_the_answer_in_any_order_of_tiles(rng, exact, n_neighbors):
+@pytest.mark.parametrize("width", [11, 30])
+def test_shortlists_hold_the_answer_in_any_order_of_tiles(rng, exact, n_neighbors, width):
     true = np.round(rng.random((7, 30)), 2)  # with ties
     excluded = rng.integers(-1, 30, 7)
     bound = Bound() if exact else Bound(0.99, 1.01, 0.01)
     estimates = true if exact else true * rng.uniform(0.995, 1.005, true.shape)
     lists = Shortlists(7, n_neighbors)
-    tiles = [(r, c) for r in (0, 4) for c in (0, 11, 22)]
+    tiles = [(r, c) for r in (0, 4) for c in range(0, 30, width)]
     for position in rng.permutation(len(tiles)):
         row, col = tiles[position]
         rows = slice(row, row + 4) if row == 0 else slice(4, 7)
-        block = estimates[rows, col : col + 11].copy()
+        block = estimates[rows, col : col + width].copy()
         lists.add((row, col), shortlist(block, n_neighbors, bound, excluded[rows] - col))
+    assert (lists.corners is None) == (width < 30)
     query, candidate, *_ = lists.compact()
     found = nearest(query, candidate, true[query, candidate], 7, n_neighbors)
     for i in range(7):
