@@ -34,12 +34,14 @@ def search(n_jobs):
 
 
 def held():
-    """Processes with a context on a GPU, and MiB in use on each."""
+    """Processes with a context on a GPU that is visible here, and MiB in use on each."""
     if shutil.which("nvidia-smi") is None:
         return None, None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    only = [f"--id={visible}"] if visible else []
 
     def ask(*what):
-        command = ["nvidia-smi", *what, "--format=csv,noheader,nounits"]
+        command = ["nvidia-smi", *only, *what, "--format=csv,noheader,nounits"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
 
     return len(ask("--query-compute-apps=gpu_uuid")), list(map(int, ask("--query-gpu=memory.used")))
