@@ -357,7 +357,7 @@ def lb_keogh(
     left, right = _check_pair(x, y)
     warping = Warping(metric, cost, window)
     n, m = left.n_timepoints, right.n_timepoints
-    radius = min(int(warping.radius(n, m)), n + m)
+    radius = int(warping.radius(n, m))
     low, high = (
         _slide(right.values[0], n, radius, best, missing)
         for best, missing in ((minimum_filter1d, np.inf), (maximum_filter1d, -np.inf))

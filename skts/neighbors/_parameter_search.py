@@ -227,7 +227,7 @@ def _size(point: dict[str, Any], longest: int) -> list[float]:
         width = np.inf
     else:
         # points, of the longest series where it is a fraction: so that both kinds compare
-        width = float(min(int(Warping(window=window).radius(longest, longest)), longest))
+        width = float(Warping(window=window).radius(longest, longest))
         window = float(min(window, 2**62))
     numbers = [width, window, *(point["metric_params"] or {}).values()]
     return [np.inf if number is None else number for number in numbers]

@@ -139,9 +139,7 @@ def dtw_window_search(
     nearest = nearest_under(series, distances, run_here)
     errors = np.mean(labels[nearest] != labels, axis=1)
     n = series.n_timepoints
-    # a window of points is told as it was given
-    least = n if given.dtype.kind == "f" else np.inf
-    points = np.array([min(one.warping.radius(n, n), least) for one in distances], np.int64)
+    points = np.array([one.warping.radius(n, n) for one in distances], np.int64)
     best = given[errors == errors.min()].min().item()
     return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
 
