@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
 
-from .._metrics import METRIC, METRICS, Distance, distance_of
+from .._metrics import COST, METRIC, METRICS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
@@ -64,7 +63,7 @@ class ParameterSearch(NamedTuple):
     {
         "metric": METRIC,
         "param_grid": [dict, None],
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
 
-from .._metrics import distance_of
+from .._metrics import COST, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
@@ -48,7 +47,7 @@ class WindowSearch(NamedTuple):
 @takes_plain
 @checks_arguments(
     {
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
