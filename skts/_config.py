@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypedDict, Unpack
 
+from ._engine_names import check_engine_name
+
 __all__ = ["config_context", "get_config", "parse_memory", "set_config"]
 
 _DEFAULTS: dict[str, Any] = {
@@ -140,7 +142,8 @@ def set_config(
     Raises
     ------
     ValueError
-        If a value is not of these forms.
+        If a value is not of these forms, or no engine has that name. Whether an engine can run here
+        is seen where it is used.
 
     Examples
     --------
@@ -164,6 +167,8 @@ def set_config(
     }
     if not isinstance(new.get("engine", ""), str):
         raise ValueError(f"engine={engine!r} is not the name of an engine.")
+    if "engine" in new:
+        check_engine_name(new["engine"])
     if new.get("memory") is not None:
         parse_memory(new["memory"])
     if new.get("devices") is not None:

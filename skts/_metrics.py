@@ -1,7 +1,8 @@
-"""Distances by their names: `metric` and `metric_params` of estimators and functions.
+"""Distances by their names, and the forms of their options, for estimators and functions.
 
-One table, `METRICS`, from which constraints, messages, documentation and tests take their names.
-The distances of `skts.engines.families.elastic.distances` are in it by themselves.
+One table, `METRICS`, of `metric` and `metric_params`, from which constraints, messages,
+documentation and tests take their names. The distances of
+`skts.engines.families.elastic.distances` are in it by themselves.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .engines import (
     DISTANCES,
@@ -28,9 +30,13 @@ from .engines import (
 )
 
 __all__ = [
+    "ALIGNMENT",
+    "COST",
     "METRIC",
     "METRICS",
     "METRIC_PARAMS",
+    "NAMED_COST",
+    "WINDOW",
     "Distance",
     "Metric",
     "distance_of",
@@ -106,6 +112,14 @@ METRICS: dict[str, Metric] = {one.name: one for one in _WARPED} | {
 #: Constraints of the parameters, as scikit-learn writes them.
 METRIC: list[Any] = [StrOptions(set(METRICS))]
 METRIC_PARAMS: list[Any] = [dict, None]
+NAMED_COST: list[Any] = [StrOptions({"squared", "absolute"})]
+COST: list[Any] = [*NAMED_COST, callable]
+WINDOW: list[Any] = [
+    Interval(Integral, 0, None, closed="left"),
+    Interval(Real, 0, 1, closed="both"),
+    None,
+]
+ALIGNMENT: list[Any] = [StrOptions({"global", "subsequence", "supersequence"})]
 
 #: What has been made of series, as long as these live.
 _made: weakref.WeakKeyDictionary[Series, dict[Any, Series]] = weakref.WeakKeyDictionary()

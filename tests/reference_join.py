@@ -48,17 +48,39 @@ def window_distance(a, b, *, normalize=True):
     return math.sqrt(total((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
 
 
+def compared(windows, length, *, normalize=True):
+    """Points of windows as they are compared, which windows are constant, and which finite."""
+    points = np.zeros((len(windows), length))
+    constant, finite = np.zeros((2, len(windows)), bool)
+    for i, window in enumerate(windows):
+        window = [float(x) for x in window]
+        finite[i] = all(map(math.isfinite, window))
+        constant[i] = finite[i] and is_constant(window)
+        if finite[i] and not (normalize and constant[i]):
+            points[i] = z_normalize(window) if normalize else window
+    return points, constant, finite
+
+
 def window_distances(a, positions, b, length, *, normalize=True):
-    """Distances of windows of `a` at `positions` to all windows of `b`."""
-    return np.array(
-        [
-            [
-                window_distance(a[i : i + length], b[j : j + length], normalize=normalize)
-                for j in range(len(b) - length + 1)
-            ]
-            for i in positions
-        ]
-    ).reshape(len(positions), len(b) - length + 1)
+    """Distances of windows of `a` at positions to all windows of `b`, by `window_distance`.
+
+    Windows are normalised once, and the squares of all pairs added point by point: the same sums.
+    """
+    rows = [a[i : i + length] for i in positions]
+    columns = [b[j : j + length] for j in range(len(b) - length + 1)]
+    x, flat_x, finite_x = compared(rows, length, normalize=normalize)
+    y, flat_y, finite_y = compared(columns, length, normalize=normalize)
+    squares = np.zeros((len(rows), len(columns)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(length):
+            difference = x[:, np.newaxis, k] - y[:, k]
+            squares += difference * difference
+    distances = np.sqrt(squares)
+    if normalize:
+        distances[flat_x[:, np.newaxis] != flat_y] = math.sqrt(length)
+        distances[flat_x[:, np.newaxis] & flat_y] = 0.0
+    distances[~(finite_x[:, np.newaxis] & finite_y)] = np.inf
+    return distances
 
 
 def exact_distances(a, b, length, *, normalize=True):
@@ -106,7 +128,7 @@ def nearest_windows(distances, admissible, k):
 
 
 def join(reduction):
-    """Nearest windows of a `skts.engines.Join`: of all, of earlier and of later ones."""
+    """Nearest windows of a `skts.engines.Join`: of all; with `sides` of earlier and later ones."""
     a, b, length = reduction.a.points, reduction.other.points, reduction.length
     distances = window_distances(
         a, range(len(a) - length + 1), b, length, normalize=reduction.normalize
@@ -122,8 +144,11 @@ def join(reduction):
         )
 
     k = reduction.n_neighbors
+    both = nearest_windows(distances, admissible, k)
+    if not reduction.sides:
+        return both, None, None
     return (
-        nearest_windows(distances, admissible, k),
+        both,
         nearest_windows(distances, lambda i, j: admissible(i, j) and j < i, k),
         nearest_windows(distances, lambda i, j: admissible(i, j) and j > i, k),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from skts import config_context, get_config, set_config
 from skts._config import parse_memory
 from skts.engines import DTWMatrix, find_engine, run
+from skts.exceptions import EngineNotAvailableError
+from skts.metrics import dtw
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +104,11 @@ def test_unknown_settings_raise():
     ("bad", "message"),
     [
         ({"engine": None}, "engine=None is not the name of an engine"),
+        (
+            {"engine": "nope"},
+            "engine='nope' is not known; there are 'auto', 'numba', 'cupy', 'oracle'",
+        ),
+        ({"engine": np.str_("Numba")}, "engine='Numba' is not known; there are 'auto', 'numba'"),
         ({"devices": "01"}, "devices='01' is not a list of GPU numbers"),
         ({"devices": 0}, "devices=0 is not a list of GPU numbers"),
         ({"progress": True}, r"progress=True cannot be called as progress\(done, total\)"),
@@ -110,6 +119,18 @@ def test_bad_contexts_are_not_entered(bad, message):
     with pytest.raises(ValueError, match=message), config_context(memory=100, **bad):
         pytest.fail("the block must not be entered")
     assert get_config() == before
+
+
+def test_engines_that_cannot_run_here_are_known(monkeypatch):
+    """Where they are used they say what they lack; no engine is imported to know its name."""
+    monkeypatch.setattr(find_engine("cupy"), "available", lambda: "engine='cupy' needs a GPU.")
+    with config_context(engine="cupy"):
+        assert get_config()["engine"] == "cupy"
+        with pytest.raises(EngineNotAvailableError, match="needs a GPU"):
+            dtw([1, 2], [2, 3])
+    code = "import sys, skts; skts.set_config(engine='cupy'); "
+    code += "print('skts.engines.cupy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "1e9", "-1GiB", "1 2", "1GiBs", None, [1]])

@@ -38,6 +38,7 @@ ROWS = (
         "_summary": 1,
         "_version": 1,
     },
+    {"_engine_names": 1},
 )
 WORDS = {
     "plotting": "displays",
@@ -69,6 +70,7 @@ WORDS = {
     "engines.numba": "kernels for the CPU",
     "engines.cupy": "kernels for the GPU",
     "_config": "settings",
+    "_engine_names": "names of engines",
     "exceptions": "",
     "_log": "messages",
     "_parameters": "",
@@ -155,8 +157,9 @@ IMPORTS = {
     "families.shapelets": {"engines.core", "engines.host"},
     "families.kshape": {"engines.core", "engines.host"},
     "engines.host": {"engines.core"},
-    "engines.core": {"_config", "_log", "exceptions"},
-    "_config": set(),
+    "engines.core": {"_config", "_engine_names", "_log", "exceptions"},
+    "_config": {"_engine_names"},
+    "_engine_names": set(),
     "exceptions": set(),
     "_log": set(),
     "_parameters": set(),

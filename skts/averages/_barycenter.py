@@ -24,7 +24,7 @@ from .._alignment import (
     terms,
 )
 from .._log import tell
-from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
+from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d, without_common_padding
@@ -35,11 +35,7 @@ __all__ = ["ARGUMENTS", "Barycenter", "dtw_barycenter", "start_of"]
 
 ARGUMENTS: dict[str, list[Any]] = {
     "init": [StrOptions({"mean", "medoid"}), "array-like"],
-    "window": [
-        Interval(Integral, 0, None, closed="left"),
-        Interval(Real, 0, 1, closed="both"),
-        None,
-    ],
+    "window": WINDOW,
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "engine": [str, None],

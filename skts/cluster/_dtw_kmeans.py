@@ -28,7 +28,7 @@ from .._alignment import (
     terms,
 )
 from .._log import tell
-from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
+from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
@@ -205,11 +205,7 @@ class DTWKMeans(
         "tol": [Interval(Real, 0, None, closed="left")],
         "metric": METRIC,
         "metric_params": METRIC_PARAMS,
-        "window": [
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-            None,
-        ],
+        "window": WINDOW,
         "random_state": ["random_state"],
         "engine": [str],
         "n_jobs": N_JOBS,

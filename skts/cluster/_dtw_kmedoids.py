@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._distance_rows import DistanceRows
 from .._log import tell
-from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
+from .._metrics import COST, METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, is_3d
 from ..base import SeriesMixin
@@ -169,12 +169,8 @@ class DTWKMedoids(
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "metric": METRIC,
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"}), callable],
-        "window": [
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-            None,
-        ],
+        "cost": COST,
+        "window": WINDOW,
         "random_state": ["random_state"],
         "engine": [str],
         "n_jobs": N_JOBS,

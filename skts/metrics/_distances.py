@@ -12,18 +12,18 @@ from .._metrics import METRIC, METRIC_PARAMS, distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..engines import DTWMatrix, DTWPath, run
-from ._dtw import _WARPING, _WORK, _check_pair, _check_sets
+from ._arguments import WARPING, WORK, check_pair, check_sets
 
 __all__ = ["pairwise_distances", "warping_path"]
 
-_NAMED = _WARPING | {
+_NAMED = WARPING | {
     "metric": METRIC,
     "metric_params": METRIC_PARAMS,
 }
 
 
 @takes_plain
-@checks_arguments(_NAMED | _WORK)
+@checks_arguments(_NAMED | WORK)
 def pairwise_distances(
     X: ArrayLike | list[ArrayLike],
     Y: ArrayLike | list[ArrayLike] | None = None,
@@ -103,7 +103,7 @@ def pairwise_distances(
            [7., 7., 0.]])
     """
     distance = distance_of(metric, metric_params, cost=cost, window=window, alignment=alignment)
-    rows, cols = _check_sets(X, Y)
+    rows, cols = check_sets(X, Y)
     work = DTWMatrix(*distance.sides(rows, cols))
     return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 
@@ -170,5 +170,5 @@ def warping_path(
     ([[0, 0], [2, 1], [3, 2]], 0.25)
     """
     distance = distance_of(metric, metric_params, cost=cost, window=window, alignment=alignment)
-    found = run(DTWPath(*distance.sides(*_check_pair(x, y))), engine=engine, n_jobs=1)
+    found = run(DTWPath(*distance.sides(*check_pair(x, y))), engine=engine, n_jobs=1)
     return found.path, found.distance

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._metrics import distance_of
-from .._parameters import N_JOBS, checks_arguments, warn_user
+from .._metrics import NAMED_COST, distance_of
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from .._validation import check_layout, check_one, check_series, transposed
-from ..engines import DTWMatrix, DTWPath, Series, Warping, run
+from ..engines import DTWMatrix, DTWPath, Warping, run
+from ._arguments import DISTANCE, WARPING, WORK, check_pair, check_sets
 
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
 
-_BAND = [Interval(Integral, 0, None, closed="left"), Interval(Real, 0, 1, closed="both"), None]
-_NAMED_COST = StrOptions({"squared", "absolute"})
-_WARPING: dict[str, list[Any]] = {
-    "metric": [StrOptions({"dtw", "dog_keeper"})],
-    "window": _BAND,
-    "cost": [_NAMED_COST, callable],
-    "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
-    "engine": [str, None],
-}
-_DISTANCE = {name: forms for name, forms in _WARPING.items() if name != "metric"}
 # of a function no bound is known
-_BOUND = {name: _WARPING[name] for name in ("metric", "window")} | {"cost": [_NAMED_COST]}
-_WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
+_BOUND = {name: WARPING[name] for name in ("metric", "window")} | {"cost": NAMED_COST}
 
 
 @takes_plain
-@checks_arguments(_DISTANCE)
+@checks_arguments(DISTANCE)
 def dtw(
     x: ArrayLike,
     y: ArrayLike,
@@ -105,7 +91,7 @@ def dtw(
 
 
 @takes_plain
-@checks_arguments(_DISTANCE)
+@checks_arguments(DISTANCE)
 def dog_keeper(
     x: ArrayLike,
     y: ArrayLike,
@@ -168,7 +154,7 @@ def dog_keeper(
 
 
 @takes_plain
-@checks_arguments(_WARPING)
+@checks_arguments(WARPING)
 def dtw_path(
     x: ArrayLike,
     y: ArrayLike,
@@ -230,14 +216,14 @@ def dtw_path(
     >>> distance
     0.0
     """
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     warping = _warping(metric, cost, window, alignment)
     path, distance = run(DTWPath(left, right, warping), engine=engine, n_jobs=1)
     return path, distance
 
 
 @takes_plain
-@checks_arguments(_WARPING | _WORK)
+@checks_arguments(WARPING | WORK)
 def pairwise_dtw(
     X: ArrayLike | list[ArrayLike],
     Y: ArrayLike | list[ArrayLike] | None = None,
@@ -300,7 +286,7 @@ def pairwise_dtw(
            [7.07106781, 6.55743852, 0.        ]])
     """
     warping = _warping(metric, cost, window, alignment)
-    rows, cols = _check_sets(X, Y)
+    rows, cols = check_sets(X, Y)
     return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
 
 
@@ -354,10 +340,10 @@ def lb_keogh(
     >>> lb_keogh([0, 3, 0], [0, 1, 0], window=1), dtw([0, 3, 0], [0, 1, 0], window=1)
     (2.0, 2.0)
     """
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     warping = Warping(metric, cost, window)
     n, m = left.n_timepoints, right.n_timepoints
-    radius = min(int(warping.radius(n, m)), n + m)
+    radius = int(warping.radius(n, m))
     low, high = (
         _slide(right.values[0], n, radius, best, missing)
         for best, missing in ((minimum_filter1d, np.inf), (maximum_filter1d, -np.inf))
@@ -388,44 +374,5 @@ def _warping(
 
 
 def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) -> float:
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
-
-
-def _check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
-    """Two series, each as a set of one."""
-    left, right = check_one(x, "x"), check_one(y, "y")
-    channels = left.n_channels, right.n_channels
-    if left.n_timepoints == 1 == right.n_timepoints and max(channels) > 1:
-        text = (
-            f"x has {channels[0]} channels and y {channels[1]}, of one time point each: series are "
-            "(n_timepoints,) or (n_channels, n_timepoints). If time runs down the rows, write "
-            f"{transposed(x, 'x')} and {transposed(y, 'y')}."
-        )
-        if channels[0] != channels[1]:
-            raise ValueError(text)
-        warn_user(text)
-    _same_channels(left, right, ("x", "y"))
-    return left, right
-
-
-def _check_sets(
-    X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike] | None
-) -> tuple[Series, Series]:
-    """Two sets of series, or one twice."""
-    if Y is None:
-        return (both := check_series(X)), both
-    left, right = (check_series(Z, input_name=name, new=False) for Z, name in ((X, "X"), (Y, "Y")))
-    # a single time point of several channels may be compared with longer series
-    if left.n_timepoints == 1 == right.n_timepoints:
-        check_layout(X, left, "X")
-        check_layout(Y, right, "Y")
-    _same_channels(left, right, ("X", "Y"))
-    return left, right
-
-
-def _same_channels(left: Series, right: Series, names: tuple[str, str]) -> None:
-    if left.n_channels != right.n_channels:
-        raise ValueError(
-            f"{names[0]} has {left.n_channels} channels where {names[1]} has {right.n_channels}."
-        )

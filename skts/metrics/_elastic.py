@@ -9,21 +9,21 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from .._metrics import distance_of
+from .._metrics import COST, NAMED_COST, WINDOW, distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..engines import DTWMatrix, run
-from ._dtw import _DISTANCE, _NAMED_COST, _check_pair
+from ._arguments import check_pair
 
 __all__ = ["adtw", "ddtw", "edr", "erp", "lcss", "msm", "shape_dtw", "twe", "wdtw"]
 
 _NOT_NEGATIVE: list[Any] = [Interval(Real, 0, None, closed="left")]
-_WITHOUT_COST = {name: forms for name, forms in _DISTANCE.items() if name in ("window", "engine")}
-_WITH_COST = _WITHOUT_COST | {"cost": [_NAMED_COST]}
+_WITHOUT_COST: dict[str, list[Any]] = {"window": WINDOW, "engine": [str, None]}
+_WITH_COST = _WITHOUT_COST | {"cost": NAMED_COST}
 
 
 def _distance(x: ArrayLike, y: ArrayLike, engine: str | None, metric: str, **options: Any) -> float:
-    left, right, warping = distance_of(metric, **options).sides(*_check_pair(x, y))
+    left, right, warping = distance_of(metric, **options).sides(*check_pair(x, y))
     return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
 
 
@@ -453,7 +453,7 @@ def adtw(
 
 
 @takes_plain
-@checks_arguments(_WITHOUT_COST | {"cost": _DISTANCE["cost"]})
+@checks_arguments(_WITHOUT_COST | {"cost": COST})
 def ddtw(
     x: ArrayLike,
     y: ArrayLike,

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._metrics import distance_of
+from .._metrics import COST, distance_of
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..engines import DTWPath, Series, run
-from ._dtw import _check_pair
+from ._arguments import check_pair
 
 __all__ = ["DTWMatches", "dtw_matches"]
 
@@ -46,7 +46,7 @@ class DTWMatches(NamedTuple):
     {
         "n_matches": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({"dtw", "dog_keeper"})],
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "engine": [str, None],
     }
 )
@@ -122,7 +122,7 @@ def dtw_matches(
     array([[ 1,  4],
            [ 7, 11]])
     """
-    query, line = _check_pair(x, y)
+    query, line = check_pair(x, y)
     warping = distance_of(metric, cost=cost, alignment="subsequence").warping
     found: list[tuple[float, int, int]] = []
     waiting: list[tuple[float, int, int, tuple[int, int]]] = []

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
 from ..engines import SBDMatrix, Series, Shapes, run
-from ._dtw import _check_pair, _check_sets
+from ._arguments import check_pair, check_sets
 
 __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
 
@@ -94,7 +94,7 @@ def sbd(
     >>> round(distance, 12), shift
     (0.0, 2)
     """
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     found = run(_work(left, right, normalize), engine=engine, n_jobs=1)
     return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
 
@@ -191,7 +191,7 @@ def pairwise_sbd(
     >>> shifts[0]
     array([0, 2, 0], dtype=int32)
     """
-    left, right = _check_sets(X, Y)
+    left, right = check_sets(X, Y)
     work = _work(left, right, normalize)
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
     return (found.distances, found.shifts) if return_shifts else found.distances

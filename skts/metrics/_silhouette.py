@@ -12,23 +12,25 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils._param_validation import StrOptions
 
 from .._distance_rows import rows_of, silhouettes
-from .._metrics import METRIC_PARAMS, METRICS
+from .._metrics import COST, METRIC_PARAMS, METRICS, WINDOW
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from .._validation import check_series, one_label_each, refuse_mixed_types
-from ._dtw import _WARPING, _WORK
+from ._arguments import WORK
 
 __all__ = ["silhouette_samples", "silhouette_score"]
 
 _OPTIONS: dict[str, list[Any]] = {
-    **{name: _WARPING[name] for name in ("window", "cost", "engine")},
+    "window": WINDOW,
+    "cost": COST,
+    "engine": [str, None],
     "metric": [StrOptions({*METRICS, "sbd"})],
     "metric_params": METRIC_PARAMS,
 }
 
 
 @takes_plain
-@checks_arguments(_OPTIONS | _WORK)
+@checks_arguments(_OPTIONS | WORK)
 def silhouette_samples(
     X: ArrayLike | list[ArrayLike],
     labels: ArrayLike,
@@ -116,7 +118,7 @@ def silhouette_samples(
 
 
 @takes_plain
-@checks_arguments(_OPTIONS | _WORK)
+@checks_arguments(_OPTIONS | WORK)
 def silhouette_score(
     X: ArrayLike | list[ArrayLike],
     labels: ArrayLike,

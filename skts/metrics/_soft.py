@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from .._parameters import N_JOBS, checks_arguments
+from .._metrics import WINDOW
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..engines import SoftDTWGradient, SoftDTWMatrix, Warping, check_gamma, run
-from ._dtw import _check_pair, _check_sets
+from ._arguments import WORK, check_pair, check_sets
 
 __all__ = ["SoftGradient", "pairwise_soft_dtw", "soft_dtw", "soft_dtw_gradient"]
 
 _ARGUMENTS: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 1e-100, 1e100, closed="both")],
-    "window": [
-        Interval(Integral, 0, None, closed="left"),
-        Interval(Real, 0, 1, closed="both"),
-        None,
-    ],
+    "window": WINDOW,
     "engine": [str, None],
 }
-_WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
 
 
 class SoftGradient(NamedTuple):
@@ -116,7 +112,7 @@ def soft_dtw(
     >>> round(soft_dtw(x, y, gamma=0.001), 4), round(dtw(x, y) ** 2, 4)
     (1.9993, 2.0)
     """
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     gamma = check_gamma(gamma, left, right)
     work = SoftDTWMatrix(left, right, gamma, Warping(window=window))
     return float(run(work, engine=engine, n_jobs=1)[0, 0])
@@ -175,7 +171,7 @@ def soft_dtw_gradient(
     >>> found.gradient.round(3)
     array([-0.,  0.,  0., -2.])
     """
-    left, right = _check_pair(x, y)
+    left, right = check_pair(x, y)
     gamma = check_gamma(gamma, left, right)
     work = SoftDTWGradient(right, left, np.ones(1), gamma, Warping(window=window))
     found = run(work, engine=engine, n_jobs=1)
@@ -184,7 +180,7 @@ def soft_dtw_gradient(
 
 
 @takes_plain
-@checks_arguments(_ARGUMENTS | _WORK)
+@checks_arguments(_ARGUMENTS | WORK)
 def pairwise_soft_dtw(
     X: ArrayLike | list[ArrayLike],
     Y: ArrayLike | list[ArrayLike] | None = None,
@@ -236,7 +232,7 @@ def pairwise_soft_dtw(
            [ 0.384, -0.55 , 43.   ],
            [50.   , 43.   , -1.282]])
     """
-    rows, cols = _check_sets(X, Y)
+    rows, cols = check_sets(X, Y)
     gamma = check_gamma(gamma, rows, cols)
     work = SoftDTWMatrix(rows, cols, gamma, Warping(window=window))
     return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._metrics import METRIC_PARAMS, METRICS, Distance, distance_of
+from .._metrics import ALIGNMENT, COST, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS
 from .._scalars import takes_plain
 from .._validation import check_series
@@ -42,13 +42,9 @@ class NeighborsMixin(SeriesMixin):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({*METRICS, "precomputed"})],
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"}), callable],
-        "window": [
-            None,
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-        ],
-        "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
+        "cost": COST,
+        "window": WINDOW,
+        "alignment": ALIGNMENT,
         "rotation_invariant": ["boolean"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],

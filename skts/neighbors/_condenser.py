@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from .._metrics import METRIC, METRIC_PARAMS, METRICS, Distance, distance_of
+from .._metrics import COST, METRIC, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._validation import as_host, check_series, without_common_padding
 from ..base import SeriesMixin
@@ -154,16 +154,12 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "min_accuracy": [None, Interval(Real, 0, 1, closed="both")],
-        "window": [
-            None,
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-        ],
+        "window": WINDOW,
         "adapt_window": ["boolean"],
         "voters": [StrOptions({"all", "kept"})],
         "metric": METRIC,
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": N_JOBS,

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
 
-from .._metrics import METRIC, METRICS, Distance, distance_of
+from .._metrics import COST, METRIC, METRICS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
@@ -64,7 +63,7 @@ class ParameterSearch(NamedTuple):
     {
         "metric": METRIC,
         "param_grid": [dict, None],
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
@@ -227,7 +226,7 @@ def _size(point: dict[str, Any], longest: int) -> list[float]:
         width = np.inf
     else:
         # points, of the longest series where it is a fraction: so that both kinds compare
-        width = float(min(int(Warping(window=window).radius(longest, longest)), longest))
+        width = float(Warping(window=window).radius(longest, longest))
         window = float(min(window, 2**62))
     numbers = [width, window, *(point["metric_params"] or {}).values()]
     return [np.inf if number is None else number for number in numbers]

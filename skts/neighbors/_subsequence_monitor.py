@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._metrics import COST, WINDOW
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import as_host, check_more_points, check_series
@@ -155,12 +156,8 @@ class SubsequenceMonitor(SearchMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="both"), "array-like"],
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
-        "cost": [StrOptions({"squared", "absolute"}), callable],
-        "window": [
-            None,
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-        ],
+        "cost": COST,
+        "window": WINDOW,
         "normalize": ["boolean"],
         "exclusion": [
             Interval(Integral, 0, None, closed="left"),

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._metrics import distance_of
+from .._metrics import COST, WINDOW, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import check_multivariate, check_series, refuse_channels_of_one_point
@@ -139,12 +139,8 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
-        "cost": [StrOptions({"squared", "absolute"}), callable],
-        "window": [
-            None,
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-        ],
+        "cost": COST,
+        "window": WINDOW,
         "normalize": ["boolean"],
         "exclusion": [
             Interval(Integral, 0, None, closed="left"),

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
 
-from .._metrics import distance_of
+from .._metrics import COST, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
@@ -48,7 +47,7 @@ class WindowSearch(NamedTuple):
 @takes_plain
 @checks_arguments(
     {
-        "cost": [StrOptions({"squared", "absolute"}), callable],
+        "cost": COST,
         "engine": [str, None],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
@@ -139,9 +138,7 @@ def dtw_window_search(
     nearest = nearest_under(series, distances, run_here)
     errors = np.mean(labels[nearest] != labels, axis=1)
     n = series.n_timepoints
-    # a window of points is told as it was given
-    least = n if given.dtype.kind == "f" else np.inf
-    points = np.array([min(one.warping.radius(n, n), least) for one in distances], np.int64)
+    points = np.array([one.warping.radius(n, n) for one in distances], np.int64)
     best = given[errors == errors.min()].min().item()
     return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
 

@@ -142,7 +142,7 @@ class AlignmentDisplay(PanelsMixin):
         radius = None
         if window is not None:
             n, m = first.shape[1], second.shape[1]
-            radius = min(int(Warping(window=window).radius(n, m)), max(n, m))
+            radius = int(Warping(window=window).radius(n, m))
         display = cls(first, second, path, distance, cost, radius, names)
         return display.plot(series=series, axes=axes)
 

@@ -1,28 +1,21 @@
-"""Finding engines by name: two built in, others through the entry-point group ``skts.engines``."""
+"""Finding engines by name: one instance of each, imported when it is asked for."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 
 from ..._config import get_config
+from ..._engine_names import engine_names, entry_point_of
 from ...exceptions import EngineNotAvailableError, UnsupportedReductionError
 from .engine import Engine
 from .reduction import Reduction
 
 __all__ = ["REFERENCE", "engine_names", "find_engine", "get_engine", "show_engines"]
 
-GROUP = "skts.engines"
 #: The engine that runs everywhere and computes everything. Where answers of engines may differ, as
 #: centres of k-Shape do, its answers are the certified ones.
 REFERENCE = "numba"
-_BUILT_IN = {
-    "numba": EntryPoint("numba", "skts.engines.numba:NumbaEngine", GROUP),
-    "cupy": EntryPoint("cupy", "skts.engines.cupy:CupyEngine", GROUP),
-}
 _instances: dict[str, Engine] = {}
 _lock = threading.RLock()
 
@@ -37,21 +30,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-@lru_cache(maxsize=1)
-def _installed(path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Engines of other packages on a path; remembered, since reading them takes milliseconds."""
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-def _sources() -> dict[str, EntryPoint]:
-    return {**_installed(tuple(sys.path)), **_BUILT_IN}
-
-
-def engine_names() -> list[str]:
-    """Return the names of all engines, the built-in ones first; imports none of them."""
-    return [*_BUILT_IN, *sorted(set(_sources()) - set(_BUILT_IN))]
 
 
 def find_engine(name: str) -> Engine:
@@ -74,15 +52,7 @@ def find_engine(name: str) -> Engine:
     """
     with _lock:
         if name not in _instances:
-            sources = _sources()
-            if name not in sources:
-                # a package may have been installed meanwhile
-                _installed.cache_clear()
-                sources = _sources()
-            if name not in sources:
-                names = ", ".join(map(repr, ["auto", *engine_names()]))
-                raise ValueError(f"engine={name!r} is not known; there are {names}.")
-            _instances[name] = sources[name].load()()
+            _instances[name] = entry_point_of(name).load()()
         return _instances[name]
 
 

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 
-from skts import config_context, show_engines
+from skts import _engine_names, config_context, show_engines
 from skts.engines import DTWMatrix, DTWPath, Warping, engine_names, find_engine, get_engine, run
 from skts.engines.core import registry
 from skts.engines.numba import NumbaEngine
@@ -82,9 +82,9 @@ class WithoutDogKeeper(NumbaEngine):
 @pytest.fixture
 def sums(monkeypatch):
     """This engine, registered beside the others."""
-    point = EntryPoint("sums", f"{__name__}:WithoutDogKeeper", registry.GROUP)
-    sources = {**registry._sources(), "sums": point}
-    monkeypatch.setattr(registry, "_sources", lambda: sources)
+    point = EntryPoint("sums", f"{__name__}:WithoutDogKeeper", _engine_names.GROUP)
+    sources = {**_engine_names._sources(), "sums": point}
+    monkeypatch.setattr(_engine_names, "_sources", lambda: sources)
     monkeypatch.setattr(registry, "_instances", {"sums": WithoutDogKeeper()})
     return registry._instances["sums"]
 

@@ -279,13 +279,20 @@ def test_bad_options(options, message):
 
 @pytest.mark.parametrize(
     ("window", "n", "m", "radius"),
-    [(None, 5, 7, 12), (0, 5, 5, 0), (0, 5, 9, 4), (3, 9, 9, 3), (0.1, 128, 128, 13)]
+    [(None, 5, 7, 7), (0, 5, 5, 0), (0, 5, 9, 4), (3, 9, 9, 3), (0.1, 128, 128, 13)]
     + [(0.04, 150, 150, 6), (0.07, 100, 100, 7), (0.99, 8, 8, 8), (0.0, 8, 8, 0)],
 )
 def test_radius(window, n, m, radius):
     assert Warping(window=window).radius(n, m) == radius
     expected = reference.band_radius(window, n, m)
-    assert radius == (n + m if expected is None else expected)
+    assert radius == (max(n, m) if expected is None else expected)
+
+
+def test_without_a_window_pairs_of_all_lengths_have_one_radius():
+    """Lanes whose bands differ would be looked at cell by cell."""
+    n, m = np.array([[3], [9]]), np.array([2, 5, 7])
+    assert_array_equal(Warping().radius(n, m), np.full((2, 3), 9))
+    assert Warping().radius(4, np.empty(0, np.int64)).shape == (0,)
 
 
 def test_options_travel_with_parts(make_series):

@@ -132,6 +132,23 @@ def check_all(join, engine):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
+def test_the_oracle_compares_each_window_with_each(rng, kind, normalize):
+    """It has one way to all distances of two lines, and another to a single one: the same bits."""
+    a, b = make_line(kind, 60, rng), make_line("flat stretches", 50, rng)
+    positions = range(0, 50, 3)
+    found = reference_join.window_distances(a, positions, b, 9, normalize=normalize)
+    expected = [
+        [
+            reference_join.window_distance(a[i : i + 9], b[j : j + 9], normalize=normalize)
+            for j in range(42)
+        ]
+        for i in positions
+    ]
+    assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
 def test_self_join_with_sides(rng, fast_engine, kind, normalize):
     line = ConcatenatedSeries.of([make_line(kind, 150, rng)])
     join = Join(line, None, 11, 3, n_neighbors=2, sides=True, normalize=normalize)

@@ -146,11 +146,16 @@ class Warping:
         return np.ceil(self.window * longest - 1e-9).astype(np.int64)
 
     def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:
-        """Half width of the band for series of n and m points, widened to their difference."""
+        """Half width of the band for series of n and m points, widened to their difference.
+
+        Without a window it is the points of the longest series, for all pairs alike: kernels look
+        at each cell of lanes whose bands differ.
+        """
         n, m = np.asarray(n, np.int64), np.asarray(m, np.int64)
+        longest = np.maximum(n, m)
         if self.window is None:
-            return n + m
-        return np.maximum(self.points(np.maximum(n, m)), np.abs(n - m))
+            return np.full_like(longest, longest.max(initial=0))
+        return np.maximum(self.points(longest), np.abs(n - m))
 
     def binds(self, longest: int) -> bool:
         """Whether the band leaves out a cell of any pair of series of at most so many points."""

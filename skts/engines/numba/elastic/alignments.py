@@ -15,7 +15,7 @@ from numba import njit
 from ...core.series import Series, read_only
 from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.warping import Warping
-from .dtw import Flags, _extremes, _radius, _take_last_row
+from .dtw import Flags, _extremes, _take_last_row
 from .lanes import LANES, columns_of_rows, lanes_of
 from .warping_path import path as path_of_one
 
@@ -350,7 +350,7 @@ def trace(
     flags = Flags.of(warping, series.n_channels)
     trace_kernel(
         *map(read_only, (averages.values, averages.lengths, series.values, series.lengths)),
-        read_only(labels), order, _radius(warping, n, series.lengths), width, first, stop, costs,
+        read_only(labels), order, warping.radius(n, series.lengths), width, first, stop, costs,
         cancel, flags.cell, True if width > 1 else flags.multivariate,
     )  # fmt: skip
     return first, stop, costs

@@ -378,7 +378,7 @@ def block(
     longest = packed_lengths.max(axis=1, keepdims=True)
     lengths = np.where(packed_lengths > 0, packed_lengths, longest)
     distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
-    radius = _radius(warping, distinct[:, None, None], lengths)
+    radius = warping.radius(distinct[:, None, None], lengths)
     # copies, since kernels are compiled for arrays that may be written to
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
     if cell_of(warping).uneven:
@@ -391,12 +391,6 @@ def block(
         *(flags.cell, flags.multivariate, flags.free_columns, flags.free_rows),
     )  # fmt: skip
     return out
-
-
-def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """Half width of the band of every lane; without a window one for all, which needs no masks."""
-    radius = warping.radius(n, m)
-    return np.full_like(radius, radius.max()) if warping.window is None else radius
 
 
 def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:

@@ -12,7 +12,6 @@ from numba import njit
 
 from ...core.series import read_only
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
-from .dtw import _radius
 
 __all__ = ["follow", "step_bytes"]
 
@@ -197,7 +196,7 @@ def follow(work: SubgradientSteps, cancel: np.ndarray) -> MovedAverage:
     average = found.values[0, :, :n].copy()
     _follow(
         read_only(series.values), read_only(series.lengths), work.order, work.weights, work.rates,
-        work.batch_size, _radius(work.warping, np.full(len(series), n), series.lengths), average,
+        work.batch_size, work.warping.radius(n, series.lengths), average,
         found.costs, cancel,
     )  # fmt: skip
     found.values[0, :, :n] = average

@@ -15,7 +15,7 @@ from ...core.series import read_only
 from ...families.elastic.averages import AlignmentSums
 from .alignments import next_group
 from .cells import cell_of
-from .dtw import _extremes, _radius, _take_last_row
+from .dtw import _extremes, _take_last_row
 from .lanes import LANES, columns_of_rows, lanes_of
 
 __all__ = ["group_bytes", "trace"]
@@ -261,7 +261,7 @@ def trace(work: AlignmentSums, cancel: np.ndarray) -> tuple[np.ndarray, np.ndarr
     order = np.argsort(n, kind="stable")
     _trace(
         *map(read_only, (averages.values, averages.lengths, series.values, series.lengths)),
-        read_only(work.labels), order, _radius(warping, n, series.lengths), first, stop, costs,
+        read_only(work.labels), order, warping.radius(n, series.lengths), first, stop, costs,
         cancel, cell, cell.own or None, cell.borders,
     )  # fmt: skip
     return first, stop, costs
