@@ -105,3 +105,14 @@ def test_a_class_name_means_one_thing():
                     found[node.name].append(path.relative_to(PACKAGE).as_posix())
         assert len(found) > 5, layer
         assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_warnings_are_given_in_one_place():
+    """`warn_user` finds the line of the user; a fixed `stacklevel` counts decorators, too."""
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"\bwarnings\.warn\(", path.read_text("utf-8"))
+    }
+    # base.py warns from __setstate__, which pickle calls
+    assert found == {"_parameters.py", "base.py"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -21,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._log import tell
-from .._parameters import N_JOBS, checks_parameters
+from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
 from ..engines import (
@@ -277,15 +276,15 @@ class KShapeClusterer(
             if self._beats(shapes, one.found, best.found):
                 best = one
         if best.problem is not None:
-            warnings.warn(best.problem, ConvergenceWarning, stacklevel=2)
+            warn_user(best.problem, ConvergenceWarning)
         inertia, centers, assigned, _ = best.found
         n_found = len(centers)
         if n_found < self.n_clusters:
-            warnings.warn(
-                f"The series have only {n_found} different shapes: there are that many clusters "
+            shapes_found = "1 shape" if n_found == 1 else f"{n_found} different shapes"
+            warn_user(
+                f"The series have only {shapes_found}: there are that many clusters "
                 f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         flat = series.n_channels == 1 and not is_3d(X)
         fitted = {

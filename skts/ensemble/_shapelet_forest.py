@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
@@ -13,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import N_JOBS, checks_parameters
+from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series
 from ..base import SeriesMixin
 from ..engines import Series, get_engine
@@ -537,10 +536,9 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         count = wanted.sum(axis=1)
         judged = count > 0
         if not judged.all():
-            warnings.warn(
+            warn_user(
                 f"Each tree has drawn {np.count_nonzero(~judged)} of the {len(series)} training "
-                "series, which the out-of-bag score leaves out: grow more trees.",
-                stacklevel=4,
+                "series, which the out-of-bag score leaves out: grow more trees."
             )
         shares = np.full(votes.shape, np.nan)
         shares[judged] = votes[judged] / count[judged, np.newaxis]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -15,7 +14,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._metrics import COST, METRIC, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
-from .._parameters import N_JOBS, checks_parameters
+from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, without_common_padding
 from ..base import SeriesMixin
 from ..engines import DTWNeighbors, Series, Warping, get_engine
@@ -234,11 +233,10 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         # as many as make this accuracy, whatever the product's rounding
         least = math.ceil((self.min_accuracy or 0) * len(series) - 1e-9)
         if award.counts[0] < least:
-            warnings.warn(
+            warn_user(
                 f"min_accuracy={self.min_accuracy} is not reached by all {len(series)} series "
                 f"together, of which {award.counts[0]} are classified correctly: "
-                "none is removed. Lower min_accuracy to have fewer.",
-                stacklevel=2,
+                "none is removed. Lower min_accuracy to have fewer."
             )
             n_kept = len(series)
         while nearest.n_kept > n_kept and award.remove_one(least):

@@ -1,4 +1,4 @@
-"""Ordinary calls on data of all scales, with all arithmetic warnings as errors."""
+"""Ordinary calls on data of all scales, with all arithmetic warnings as errors; where others point."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import skts
 from tests.discovery import functions
 from tests.estimators.test_scalars import result_of
 from tests.examples_of_estimators import arguments, estimators, examples, methods
@@ -96,3 +97,24 @@ def test_functions_do_not_warn(function, data):
         except ValueError as error:
             # a smoothing for numbers of about 1 says nothing of such as these
             assert data == "gaps" or str(error).startswith("gamma=1 is too small")
+
+
+#: Estimators whose `fit` warns of what it has found.
+DOUBTFUL = {
+    "votes": skts.ShapeletForestClassifier(1, oob_score=True, random_state=0),
+    "iterations": skts.KShapeClusterer(3, max_iter=1, n_init=1, random_state=0),
+    "shapes": skts.KShapeClusterer(9, random_state=0),
+    "centres": skts.DTWKMeans(9, random_state=0),
+    "medoids": skts.DTWKMedoids(9, random_state=0),
+    "accuracy": skts.DTWCondenser(min_accuracy=1.0),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_warnings_of_fit_name_the_line_that_called_it(name, rng):
+    series = rng.normal(size=(12, 9))
+    if name in ("shapes", "centres", "medoids"):
+        series = series[[0, 1] * 6]
+    with pytest.warns(UserWarning) as caught:
+        DOUBTFUL[name].fit(series, [0, 1, 1] * 4)
+    assert {one.filename for one in caught} == {__file__}

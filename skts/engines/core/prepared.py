@@ -172,7 +172,8 @@ class PreparedStore:
         """Drop what was used longest ago until so many bytes more would fit."""
         gone = []  # freed after the loop: an entry may own arrays of others, which are dropped then
         with self._lock:
-            while len(self._entries) > (size == 0) and self._at_most() + size > self.capacity:
+            # the sizes are added up first, also of a single entry: the list of them stays short
+            while self._at_most() + size > self.capacity and len(self._entries) > (size == 0):
                 if self._recount() + size > self.capacity:
                     _, entry = self._entries.popitem(last=False)
                     self._sizes.append(-entry.size)

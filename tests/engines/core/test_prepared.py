@@ -89,6 +89,15 @@ def test_nothing_is_found_of_an_array_that_was_there_before(monkeypatch):
     assert len(store) == 0 and not store._owners
 
 
+def test_arrays_that_come_and_go_leave_nothing():
+    """One at a time, as a service asks about each series by itself; not even their sizes."""
+    store = PreparedStore()
+    for _ in range(100):
+        store.get(np.zeros(3), "key", lambda: (None, 3))
+    assert len(store) == 0 and not store._owners and not store._gates
+    assert len(store._sizes) <= 3
+
+
 def test_room_is_made_where_sizes_say_more_than_is_held():
     """As after an interrupt between an entry and its size: nothing is dropped that has room."""
     store, owners = PreparedStore(capacity=10), [np.zeros(3) for _ in range(6)]
