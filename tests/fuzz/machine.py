@@ -206,8 +206,8 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
         if setting.get("verify"):
             stack.enter_context(skts.config_context(verify=True))
             reached["checks by plain code"] += 1
-        if setting.get("strict") and engine == "numba" and not setting.get("verify"):
-            # as users have it who look for errors of their own; plain code and the emulator do not
+        if setting.get("strict"):
+            # as users have it who look for errors of their own
             stack.enter_context(np.errstate(all="raise"))
             reached["errors of floats raised"] += 1
         if setting.get("memory"):

@@ -3,6 +3,9 @@
 It chooses the engine, plans tiles within the memory budget, has them computed here (`execution`)
 or, inside a block of joblib's ``parallel_config`` with processes or a cluster behind it, elsewhere
 (`distribute`), merges their results, reports progress, and stops within a second of Ctrl-C.
+
+Underflow is no error here, also where users have NumPy raise it: engines and the plain code that
+checks answers take a square that is too small for 0, as compiled code does.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..._config import get_config
 from ..._log import tell
@@ -62,6 +67,14 @@ def run(
     object
         The reduction's answer, in host memory.
     """
+    with np.errstate(under="ignore"):
+        return _run(reduction, engine, n_jobs, verbose)
+
+
+def _run(
+    reduction: Reduction, engine: str | Engine | None, n_jobs: int | None, verbose: int
+) -> Any:
+    """`run`, where squares of small numbers may become 0."""
     check_size(reduction.result_bytes(), reduction.shape)
     elsewhere = reduction.total_work > WORTH_SENDING and not isinstance(reduction, Stoppable)
     backend = find_backend(n_jobs) if elsewhere else None
@@ -116,6 +129,14 @@ def run_all(
     list
         Their answers, those of `run`.
     """
+    with np.errstate(under="ignore"):
+        return _run_all(reductions, engine, n_jobs, verbose)
+
+
+def _run_all(
+    reductions: Sequence[Reduction], engine: str | Engine | None, n_jobs: int | None, verbose: int
+) -> list[Any]:
+    """`run_all`, where squares of small numbers may become 0."""
     again = partial(run, engine=engine, n_jobs=n_jobs)
     answers: list[Any] = []
     while len(answers) < len(reductions):

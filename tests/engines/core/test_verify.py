@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joblib import parallel_config
+from numpy.testing import assert_array_equal
 
 from skts import config_context, get_config
 from skts.engines import (
@@ -41,6 +42,7 @@ from skts.engines.host import plain
 from skts.engines.numba import NumbaEngine
 from skts.engines.numba.elastic import certified
 from skts.exceptions import VerificationError
+from skts.metrics import pairwise_distances
 from tests.examples_of_work import examples, reductions
 from tests.waiting import quickest
 
@@ -71,7 +73,8 @@ def test_right_answers_pass(table, fast_engine, monkeypatch, kind):
     monkeypatch.setattr(kind, "verify", counted)
     for one in table[kind]:
         before = len(checks)
-        with config_context(verify=True):
+        # also where users have NumPy raise what it would warn of
+        with config_context(verify=True), np.errstate(all="raise"):
             run(one.work, engine=fast_engine)
         assert len(checks) > before
     assert all(check.holds for check in checks)
@@ -415,6 +418,15 @@ def test_constant_channels_of_short_series_count(fast_engine):
     work = SBDCenters(shapes, zeros, zeros, 1, centered=False)
     with config_context(verify=True):
         run(work, engine=fast_engine)
+
+
+@pytest.mark.parametrize("metric", ["wdtw", "adtw", "shape_dtw", "msm", "dtw"])
+def test_underflow_is_no_error_of_engines_nor_of_plain_code(fast_engine, metric):
+    """Also where users look for errors of their own: squares of small differences become 0."""
+    X = [[1.0, 1.0, 2.0, 3e-170, 0.0], [1.0, 2.0, 0.0, 1e-170, 2e-200], [0, 1e-140, 1e-170, 5, 0]]
+    expected = pairwise_distances(X, metric=metric, engine=fast_engine)
+    with config_context(verify=True), np.errstate(all="raise"):
+        assert_array_equal(pairwise_distances(X, metric=metric, engine=fast_engine), expected)
 
 
 def test_estimates_are_not_checked(make_series):
