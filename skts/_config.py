@@ -211,6 +211,9 @@ class using:
 def config_context(**settings: Unpack[Settings]) -> Iterator[None]:
     """Change settings inside a ``with`` block and restore them afterwards.
 
+    They hold for a thread, as in scikit-learn. Coroutines of one thread share them: do not await
+    inside the block.
+
     Parameters
     ----------
     **settings

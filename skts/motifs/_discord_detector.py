@@ -278,7 +278,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             )
         self._remember_form(X, Series.of(series[0][np.newaxis]))
         self._scoring, self._pools = scoring, pools
-        self._rows: dict[bytes, int] = {}
+        self._rows: dict[str, int] = {}
         first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]
         self.window_, self.exclusion_ = length, min(exclusion, longest)
         self.window_scores_ = _as_rows(scores)
@@ -463,7 +463,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             self.window_scores_[row, : one.shape[1] - length + 1] for row, one in enumerate(others)
         ]
         known.append(np.concatenate([self.window_scores_[-1, :first], scores])[dropped:])
-        rows: dict[bytes, int] = {}
+        rows: dict[str, int] = {}
         for row, one in enumerate(series):
             rows.setdefault(_digest(one), row)
         pools = _lay_out(series, scoring.gap(series))
@@ -616,10 +616,10 @@ def _refuse_short(series: list[np.ndarray], length: int) -> None:
             )
 
 
-def _digest(series: np.ndarray) -> bytes:
-    """A few bytes that are the same for equal series."""
+def _digest(series: np.ndarray) -> str:
+    """A few characters that are the same for equal series."""
     plain = np.where(np.isnan(series), np.nan, series) + 0.0
-    return hashlib.blake2b(plain.tobytes(), digest_size=16).digest()
+    return hashlib.blake2b(plain.tobytes(), digest_size=16).hexdigest()
 
 
 def _largest(scores: list[np.ndarray]) -> np.ndarray:

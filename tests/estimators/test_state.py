@@ -229,3 +229,19 @@ def test_pickles_name_their_version(kind, monkeypatch):
         del state["_skts_version"]
         with pytest.warns(InconsistentVersionWarning, match="by skts before 0.1.0"):
             kind.__new__(kind).__setstate__(state)
+
+
+def keys_within(value):
+    """Keys of all dictionaries within a fitted state."""
+    if isinstance(value, dict):
+        yield from value
+    for part in value.values() if isinstance(value, dict) else ():
+        yield from keys_within(part)
+
+
+@pytest.mark.parametrize("kind", estimators())
+def test_fitted_state_has_keys_of_text(kind):
+    """As JSON needs them, and so skops, which persists estimators without pickle."""
+    example = examples()[kind]
+    model = example.make().fit(*example.first)
+    assert [key for key in keys_within(vars(model)) if not isinstance(key, str)] == []

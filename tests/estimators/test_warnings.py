@@ -1,4 +1,4 @@
-"""Ordinary calls on data of all scales, arithmetic warnings as errors; where others point."""
+"""Ordinary calls on data of all scales, arithmetic warnings as errors; lines of other warnings."""
 
 from __future__ import annotations
 
