@@ -7,8 +7,15 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
-from skts import DTWCondenser, DTWNearestNeighbor, ShapeletForestClassifier
+from skts import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    KShapeClusterer,
+    ShapeletForestClassifier,
+    ShapeletTreeClassifier,
+)
 from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import find_engine
@@ -289,6 +296,19 @@ def test_columns_of_padding_alone_change_nothing(rng, shortest):
         fits = [DTWCondenser(n_prototypes=2, window=2, **oracle).fit(each, y) for each in (give, X)]
         assert_array_equal(fits[0].windows_, fits[1].windows_)
         assert fits[0].n_features_in_ == 8
+        found, wanted = (check_series(each) for each in (give, X))
+        assert found.values.flags.c_contiguous
+        assert_array_equal(found.values, wanted.values)
+        model = KShapeClusterer(2, random_state=0, engine="numba")
+        found, wanted = (clone(model).fit(each) for each in (give, X))
+        assert_array_equal(np.squeeze(found.cluster_centers_), wanted.cluster_centers_)
+        assert_array_equal(found.shifts_, wanted.shifts_)
+        # later on as many columns as before, and rows of another fold may reach all of them
+        full = np.where(np.isnan(give), 1.0, give)
+        assert_array_equal(found.predict(full), wanted.predict([*full]))
+        tree = ShapeletTreeClassifier(min_length=3, max_length=3, engine="numba")
+        found, wanted = (clone(tree).fit(each, y).feature_importances_ for each in (give, X))
+        assert_array_equal(found, wanted)
         limits = [
             ShapeletForestClassifier(max_length=0.8)._lengths(check_series(Z)) for Z in (give, X)
         ]
@@ -301,6 +321,16 @@ def test_columns_of_padding_alone_change_nothing(rng, shortest):
         else:
             with pytest.raises(ValueError, match="Series 1 of X has 3 time points where series 0"):
                 dtw_window_search(give, y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(3, 4), (3, 2, 4)])
+def test_series_of_one_point_with_padding_are_no_exchanged_axes(shape):
+    X = np.full(shape, np.nan)
+    X[..., 0] = 1.0
+    for given in (X, X.tolist(), list(X)):
+        assert_array_equal(check_series(given).values, np.ones((3, X.size // 12, 1)))
+    assert_array_equal(pairwise_dtw(X, X), np.zeros((3, 3)))
 
 
 def test_missing_values_of_a_data_frame_are_padding_too():

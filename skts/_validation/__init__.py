@@ -10,7 +10,6 @@ from .series import (
     check_series,
     check_univariate,
     refuse_channels_of_one_point,
-    without_common_padding,
 )
 from .targets import check_outputs, check_target, check_weights, one_label_each, refuse_mixed_types
 
@@ -34,5 +33,4 @@ __all__ = [
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
     "transposed",
-    "without_common_padding",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._parameters import warn_user
 from ..engines import Series
-from .forms import is_3d, is_list_of_series, shortened, transposed
+from .forms import form_of, is_3d, is_list_of_series, shortened, transposed
 
 __all__ = [
     "check_layout",
@@ -49,11 +49,14 @@ def check_layout(X: Any, series: Series, input_name: str = "X") -> None:
     UserWarning
         As `check_series` says.
     """
+    listed = is_list_of_series(X)
     n_channels, n_timepoints = series.n_channels, series.n_timepoints
+    if n_timepoints <= max(1, n_channels // _MANY_CHANNELS):
+        # by the axes that were given, also where all that follows is padding
+        n_timepoints = max(map(_width, form_of(X))) if listed else _width(X)
     if n_channels >= _MANY_CHANNELS * n_timepoints or n_timepoints == 1 < n_channels:
         points = "one time point" if n_timepoints == 1 else f"{n_timepoints} time points"
         form = "(n_samples, n_channels, n_timepoints)"
-        listed = is_list_of_series(X)
         if listed:
             form, advice = "(n_channels, n_timepoints)", f"[x.T for x in {input_name}]"
         else:
@@ -66,8 +69,14 @@ def check_layout(X: Any, series: Series, input_name: str = "X") -> None:
             rows = f"list({input_name if hasattr(X, 'shape') else f'np.asarray({input_name})'})"
             raise ValueError(f"{text} If it is meant so, write {rows}.")
         warn_user(text)
-    elif n_timepoints == 1 < len(series) and not is_list_of_series(X) and not is_3d(X):
+    elif n_timepoints == 1 < len(series) and not listed and not is_3d(X):
         warn_user(f"{one_point_each(X, len(series), input_name)}.")
+
+
+def _width(X: Any) -> int:
+    """Length of the last axis."""
+    form = form_of(X)
+    return int((form if hasattr(form, "shape") else np.asarray(form)).shape[-1])
 
 
 def one_point_each(X: Any, n_samples: int, input_name: str) -> str:

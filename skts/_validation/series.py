@@ -27,7 +27,6 @@ __all__ = [
     "check_series",
     "check_univariate",
     "refuse_channels_of_one_point",
-    "without_common_padding",
 ]
 
 
@@ -48,8 +47,8 @@ def check_series(
         arrays, each one series of shape ``(n_timepoints,)`` or ``(n_channels, n_timepoints)``,
         of any lengths; or a data frame whose index has two levels, series and time points, and
         whose columns are channels (sktime's ``pd-multiindex``). NaN at the end of a
-        series is padding. Arrays may lie on a GPU (CuPy's, or
-        anything with ``__cuda_array_interface__``): one array without NaN is checked there and
+        series is padding; columns of padding alone are left out. Arrays may lie on a GPU (CuPy's,
+        or anything with ``__cuda_array_interface__``): one array without NaN is checked there and
         stays there, others are fetched.
     input_name : str, default "X"
         The argument's name in messages.
@@ -64,7 +63,8 @@ def check_series(
     Returns
     -------
     Series
-        The series in float64; a view of `X` where that is such an array already.
+        The series in float64, as wide as the longest of them; a view of `X` where that is such an
+        array already.
 
     Raises
     ------
@@ -78,48 +78,21 @@ def check_series(
         point each in a 2-D array.
     """
     if is_list_of_series(X):
-        values = _pad(X, input_name)
+        series = _measure(_pad(X, input_name), input_name)
     elif lies_on_gpu(X):
         series = _check_on_gpu(X, input_name, estimator)
-        if new:
-            check_layout(X, series, input_name)
-        return _of_one_length(series, input_name) if equal_length else series
     else:
         values = _as_array(X, input_name, estimator)
         if values.ndim == 2:
             values = values[:, np.newaxis, :]
         check_shape(values, input_name)
-    # a view of our own: engines tie what they prepare to it, and it dies with this call or fit
-    series = _measure(values.view(), input_name)
+        # a view of our own: engines tie what they prepare to it, and it dies with this call or fit
+        series = _measure(values.view(), input_name)
     if new:
         check_layout(X, series, input_name)
-    return _of_one_length(series, input_name) if equal_length else series
-
-
-def _of_one_length(series: Series, input_name: str) -> Series:
-    """Series of one length without the padding that all of them have, or an error."""
-    if (series.lengths != series.lengths[0]).any():
+    if equal_length and (series.lengths != series.lengths[0]).any():
         raise_unequal(series.lengths, input_name)
-    return without_common_padding(series)
-
-
-def without_common_padding(series: Series) -> Series:
-    """Return series as wide as the longest of them.
-
-    Parameters
-    ----------
-    series : Series
-        Series that have been checked; a padded array may be wider than each of them.
-
-    Returns
-    -------
-    Series
-        The same, or a copy of fewer columns.
-    """
-    longest = int(series.lengths.max())
-    if longest == series.n_timepoints:
-        return series
-    return Series(np.ascontiguousarray(series.values[..., :longest]), series.lengths)
+    return series
 
 
 def check_one(x: ArrayLike, input_name: str) -> Series:
@@ -408,7 +381,10 @@ def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
 
 
 def _measure(values: np.ndarray, input_name: str) -> Series:
-    """Find the length of every series and refuse values that take part in nothing."""
+    """Find the length of every series and refuse values that take part in nothing.
+
+    Columns in which all series have ended are left out.
+    """
     n_samples, _, n_timepoints = values.shape
     lengths = np.full(n_samples, n_timepoints, np.int64)
     whole = Series(values, lengths)
@@ -435,5 +411,6 @@ def _measure(values: np.ndarray, input_name: str) -> Series:
         if np.isinf(value):
             raise ValueError(f"Input {input_name} contains infinity (inf) {where}.")
         raise_scale(value, row, point, which, input_name)
-    padded = np.arange(n_timepoints) >= lengths[:, np.newaxis]
-    return Series(np.where(padded[:, np.newaxis, :], 0.0, values), lengths)
+    width = int(lengths.max())
+    padded = np.arange(width) >= lengths[:, np.newaxis, np.newaxis]
+    return Series(np.where(padded, 0.0, values[:, :, :width]), lengths)

@@ -27,7 +27,7 @@ from .._log import tell
 from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
-from .._validation import check_one, check_series, check_weights, is_3d, without_common_padding
+from .._validation import check_one, check_series, check_weights, is_3d
 from ..engines import AlignmentSums, DTWMatrix, Engine, Series, get_engine, run
 from ._subgradient import SubgradientPass
 
@@ -205,7 +205,7 @@ def dtw_barycenter(
     >>> found.inertia
     0.0
     """
-    series = without_common_padding(check_series(X))
+    series = check_series(X)
     shares = check_weights(weights, len(series), input_name="weights")
     # a power of two: sums of weighted squares stay in the range of float64
     exponent = int(np.frexp(shares.max())[1])

@@ -15,7 +15,7 @@ from .._log import tell
 from .._metrics import distance_of
 from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
-from .._validation import check_series, check_weights, is_3d, without_common_padding
+from .._validation import check_series, check_weights, is_3d
 from ..engines import (
     Engine,
     Series,
@@ -116,7 +116,7 @@ def soft_dtw_barycenter(
     >>> found.average.round(1)
     array([0., 0., 3., 0., 0., 0.])
     """
-    series = without_common_padding(check_series(X))
+    series = check_series(X)
     shares = check_weights(weights, len(series), input_name="weights")
     # a power of two, as the data's below: the search sees neither
     exponent = int(np.frexp(shares.max())[1])

@@ -413,7 +413,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         """When nodes are split; checks what depends on the series."""
         if not set(self.logic) <= {"and", "or"}:
             raise ValueError(f'logic takes "and" and "or"; got {tuple(self.logic)!r}.')
-        n, longest = len(series), int(series.lengths.max())
+        n, longest = len(series), series.n_timepoints
         given = self.max_candidates
         if isinstance(given, str):
             count = max(1, int(np.sqrt(longest) if given == "sqrt" else np.log2(longest)))
@@ -434,7 +434,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
 
     def _lengths(self, series: Series) -> np.ndarray:
         """Lengths of candidates."""
-        shortest, width = int(series.lengths.min()), int(series.lengths.max())
+        shortest, width = int(series.lengths.min()), series.n_timepoints
 
         def points(given: int | float) -> int:
             return int(given) if isinstance(given, Integral) else max(1, int(given * width))

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._metrics import COST, METRIC, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
-from .._validation import as_host, check_series, without_common_padding
+from .._validation import as_host, check_series
 from ..base import SeriesMixin
 from ..engines import DTWNeighbors, Series, Warping, get_engine
 from ._parameter_search import nearest_under
@@ -223,7 +223,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        series = without_common_padding(check_series(X, estimator=self)).freeze()
+        series = check_series(X, estimator=self).freeze()
         n_kept = self._n_kept(len(series))
         nearest = _Nearest(self, series)
         self._remember_form(X, series)

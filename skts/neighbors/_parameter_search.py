@@ -13,7 +13,7 @@ from .._metrics import COST, METRIC, METRICS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
-from .._validation import check_series, check_target, without_common_padding
+from .._validation import check_series, check_target
 from ..engines import (
     DTWNeighbors,
     DTWPairs,
@@ -171,7 +171,7 @@ def elastic_parameter_search(
     """
     get_engine(engine)
     labels = check_target(X, y, "elastic_parameter_search")
-    series = without_common_padding(check_series(X))
+    series = check_series(X)
     if len(series) < 2:
         raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")
     entry = METRICS[metric]

@@ -216,7 +216,7 @@ class Draw:
         *,
         form: str | None = None,
         label: str = "",
-        spare: bool = False,
+        spare: bool = True,
         **options: Any,
     ) -> Sample:
         """Series of these shapes in some form."""
@@ -228,12 +228,12 @@ class Draw:
         *,
         form: str | None = None,
         label: str = "",
-        spare: bool = False,
+        spare: bool = True,
     ) -> Sample:
         """Hand series over in some form, with values that it can hold.
 
-        Padded arrays may be wider than all series only where `spare` says so: there the width means
-        nothing.
+        Padded arrays may be wider than all series, but where `spare` is false: there NaN is a gap,
+        and the width means something.
         """
         equal = len({one.shape for one in series}) == 1
         if form is None:

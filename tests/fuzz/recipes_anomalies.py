@@ -165,7 +165,10 @@ class Detector(_Windowed):
             later = [d.size(max(2, length), 25) for _ in range(2)]
             series = draw_channels(d, [*lengths, *later], depth)
             relation = relation if relation in ("alone", "update") else None
-        data = {"X": d.form(series[:count], label=" X"), "Q": Sample(tuple(series[count:]))}
+        data = {
+            "X": d.form(series[:count], label=" X", spare=False),
+            "Q": Sample(tuple(series[count:])),
+        }
         return Case(self.name, data, options, relation=relation)
 
     def possible(self, case: Case) -> bool:

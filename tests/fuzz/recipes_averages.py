@@ -144,7 +144,7 @@ class Barycenter(Recipe):
         init = d.pick("init", ("mean", "medoid", "given"), (2, 1, 3))
         sizes = shapes(d, n + (init == "given"), n_longest)
         series = d.numbers(sizes)
-        data = {"X": d.form(series[:n], label=" X", spare=True)}
+        data = {"X": d.form(series[:n], label=" X")}
         if init == "given":
             data["init"] = d.form(series[n:], form="single", label=" init")
         longest = max(size[1] for size in sizes)

@@ -63,9 +63,9 @@ class ChannelProfile(Profile):
         with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
         series = draw_channels(d, [n, d.size(length, max(length, most))][: 1 + with_b], depth)
         form = "row" if row else "single"
-        data = {"a": d.form(series[:1], form=form, label=" a")}
+        data = {"a": d.form(series[:1], form=form, label=" a", spare=False)}
         if with_b:
-            data["b"] = d.form(series[1:], form=form, label=" b")
+            data["b"] = d.form(series[1:], form=form, label=" b", spare=False)
         options = self.draw_options(d, length) | {
             "k": 1,
             "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
@@ -230,7 +230,10 @@ class ChannelFinder(Finder):
         options["algorithm"] = d.pick("algorithm", ("auto", "profile"))
         options["time_limit"] = None
         series = draw_channels(d, [*lengths, *[d.size(length, 40) for _ in range(2)]], depth)
-        data = {"X": d.form(series[:count], label=" X"), "Q": Sample(tuple(series[count:]))}
+        data = {
+            "X": d.form(series[:count], label=" X", spare=False),
+            "Q": Sample(tuple(series[count:])),
+        }
         relation = case.relation if case.relation in ("alone", "output") else None
         return Case(self.name, data, options, relation=relation)
 

@@ -668,7 +668,7 @@ class CheckUnivariate(Recipe):
 
     def draw(self, d: Draw) -> Case:
         sizes = shapes(d, d.size(1, 9), 70, channels=(1,))
-        data = {"X": d.sample(sizes, label=" X", holes=True)}
+        data = {"X": d.sample(sizes, label=" X", spare=False, holes=True)}
         options = {
             "input_name": d.pick("input_name", ("X", "a name")),
             "estimator": d.pick("estimator", (None, "One")),

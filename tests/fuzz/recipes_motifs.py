@@ -609,7 +609,7 @@ class Finder(_Windowed):
             # how many older points leave meanwhile
             "update.max_points": d.pick("update.max_points", (None, 1, 4, 30)),
         }
-        X = d.form(holes[:count], label=" X")
+        X = d.form(holes[:count], label=" X", spare=False)
         Q = Sample(tuple(holes[count:]))
         return Case(self.name, {"X": X, "Q": Q}, options, relation=self.draw_relation(d))
 

@@ -568,7 +568,7 @@ class ParameterSearch(Recipe):
         some = d.pick("param_grid", ("some", "default"), (12, 1)) == "some"
         # plain code that checks a hundred searches takes long
         n = d.whole(2, 14 if some else 5)
-        X = d.sample(shapes(d, n, 33 if some else 12, equal=0.7), label=" X", spare=True)
+        X = d.sample(shapes(d, n, 33 if some else 12, equal=0.7), label=" X")
         known = oracle_elastic.PARAMETERS
         metric = d.pick("metric", [one for one in known if fit_for({"metric": one}, [X])])
         grid: dict[str, Any] | None = None
@@ -682,7 +682,7 @@ class WindowSearch(Recipe):
 
     def draw(self, d: Draw) -> Case:
         n = d.whole(2, 12)
-        X = d.sample(shapes(d, n, 64, equal=1.0), label=" X", spare=True)
+        X = d.sample(shapes(d, n, 64, equal=1.0), label=" X")
         length = int(X.lengths[0])
         kind = d.pick("windows", ("none", "points", "fractions"), (1, 3, 3))
         windows = None
@@ -797,7 +797,8 @@ class Search(Recipe):
         how = d.pick("holes", ("none", "one", "gap", "many", "infinite"), (5, 1, 1, 1, 1))
         for one in series[:count]:
             d._pierce(one[d.whole(0, depth - 1)], how)
-        X, Q = d.form(series[:count], label=" X"), d.form(queries, label=" Q")
+        X = d.form(series[:count], label=" X", spare=False)
+        Q = d.form(queries, label=" Q")
         types: dict[str, str] = {}
         metric = d.pick("metric", ("dtw", "dog_keeper", "euclidean"), (4, 1, 2))
         options = {"metric": metric, "cost": "squared", "window": None}
@@ -1032,7 +1033,7 @@ class Condenser(Recipe):
 
     def draw(self, d: Draw) -> Case:
         n = d.whole(2, 14)
-        X = d.sample(shapes(d, n, 32, equal=0.7), label=" X", spare=True)
+        X = d.sample(shapes(d, n, 32, equal=0.7), label=" X")
         types: dict[str, str] = {}
         adapt = d.pick("adapt_window", (True, False), (2, 1))
         options = {

@@ -264,7 +264,7 @@ class DistanceProfile(_Windowed):
         series = d.numbers([*shapes, (1, length)], holes=True)
         form = "single" if count == "single" else "list"
         data = {
-            "series": d.form(series[:-1], form=form, label=" series"),
+            "series": d.form(series[:-1], form=form, label=" series", spare=False),
             "query": d.form(series[-1:], form="single", label=" query"),
         }
         options = {"normalize": d.pick("normalize", (True, False), (3, 1))}

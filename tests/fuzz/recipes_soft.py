@@ -192,7 +192,7 @@ class SoftBarycenter(_Soft):
         init = d.pick("init", ("mean", "medoid", "given"), (2, 1, 3))
         sizes = shapes(d, n + (init == "given"), 12 if n > 5 else 40)
         series = d.numbers(sizes, scales=False)
-        data = {"X": d.form(series[:n], label=" X", spare=True)}
+        data = {"X": d.form(series[:n], label=" X")}
         if init == "given":
             data["init"] = d.form(series[n:], form="single", label=" init")
         drawn = [x for one in data.values() for x in one.series]
