@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -127,8 +126,8 @@ def nearest_windows(distances, admissible, k):
     return values, indices
 
 
-def join(reduction):
-    """Nearest windows of a `skts.engines.Join`: of all; with `sides` of earlier and later ones."""
+def join(reduction, *, sides=None):
+    """Nearest windows of a `skts.engines.Join`: of all; with sides of earlier, later ones."""
     a, b, length = reduction.a.points, reduction.other.points, reduction.length
     distances = window_distances(
         a, range(len(a) - length + 1), b, length, normalize=reduction.normalize
@@ -145,7 +144,7 @@ def join(reduction):
 
     k = reduction.n_neighbors
     both = nearest_windows(distances, admissible, k)
-    if not reduction.sides:
+    if not (reduction.sides if sides is None else sides):
         return both, None, None
     return (
         both,
@@ -175,7 +174,7 @@ class JoinOracle:
         return found[:, tile.cols]
 
     def join(self, reduction, tile, cancel):
-        return part_of_join(reduction, tile, *join(replace(reduction, sides=True)))
+        return part_of_join(reduction, tile, *join(reduction, sides=True))
 
 
 def part_of_join(reduction, tile, both, left, right):
