@@ -397,10 +397,17 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         trees = self._grown.trees
         pieces, shares = trees.literals.pieces, trees.importances()
         _, channels, starts, lengths = pieces.T
+        # in an order that does not tell which trees were grown together
+        order = np.lexsort((shares, lengths, starts, channels))
+        channels, starts, ends = channels[order], starts[order], (starts + lengths)[order]
         steps = np.zeros((n_channels, width + 1))
-        np.add.at(steps, (channels, starts), shares / lengths)
-        np.subtract.at(steps, (channels, starts + lengths), shares / lengths)
+        often = np.zeros(steps.shape, np.int64)
+        for some, each in ((steps, (shares / lengths)[order]), (often, shares[order] > 0)):
+            np.add.at(some, (channels, starts), each)
+            np.subtract.at(some, (channels, ends), each)
+        # where no shapelet was taken, what rounding leaves of the sums is nothing
         found = np.maximum(0.0, np.cumsum(steps, axis=1)[:, :-1])
+        found[np.cumsum(often, axis=1)[:, :-1] == 0] = 0.0
         total = found.sum()
         found = found / total if total > 0 else found
         return found if n_channels > 1 else found[0]

@@ -28,10 +28,15 @@ class ClassGrowth(TreeGrowth):
 
     def criterion(self, members: np.ndarray) -> Criterion:
         """The entropy of the classes of a node."""
-        class_weight, each = self.weights, self.sample_weight[members]
+        # classes that have no series here would cost every cut as much as the others
+        present, labels = np.unique(self.labels[members], return_inverse=True)
+        class_weight, each = self.weights[present], self.sample_weight[members]
+        if np.ptp(self.weights) > 0 and np.ptp(class_weight) == 0:
+            # gains are rounded in another way where no weights differ: that is for the whole tree
+            class_weight, labels = self.weights, self.labels[members]
         differ = bool(np.any(each != each[0]))
         return Criterion(
-            self.labels[members],
+            labels,
             class_weight if differ else class_weight * each[0],
             self.leaf,
             self.model.min_weight_fraction_leaf * self.total,

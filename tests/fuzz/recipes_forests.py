@@ -407,7 +407,9 @@ class Forest(Recipe):
                 wanted[int(one["channel"]), points] += share / (whole * length)
         total = wanted.sum()
         wanted = wanted / total if total > 0 else wanted
-        close("feature_importances_", found["importances"].reshape(wanted.shape), wanted, 1e-12)
+        importances = found["importances"].reshape(wanted.shape)
+        close("feature_importances_", importances, wanted, 1e-12)
+        check(not importances[wanted == 0].any(), "feature_importances_ where no shapelet lies")
 
     # -- relations
 
@@ -438,7 +440,4 @@ class Forest(Recipe):
         model = self.model(case, How("numba")).set_params(warm_start=True)
         for count in (1, case.options["n_estimators"]):
             model.set_params(n_estimators=count).fit(case.data["X"].give(), case.data["y"])
-        again = self.found(case, model)
-        again["importances"], wanted = found["importances"], again["importances"]
-        close("grown in two steps importances", wanted, found["importances"], 1e-12)
-        same("grown in two steps", again, found)
+        same("grown in two steps", self.found(case, model), found)

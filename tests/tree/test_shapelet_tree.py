@@ -18,6 +18,7 @@ from skts.engines import Criterion, Series, ShapeletSearch, find_engine
 from skts.exceptions import EngineNotAvailableError, MemoryBudgetError
 from skts.metrics import subsequence_distance
 from skts.tree import export_text
+from skts.tree._class_growth import ClassGrowth
 from tests.contract import check_described, check_with_scikit_learn
 from tests.reference_shapelets import best_match
 
@@ -547,3 +548,21 @@ def test_scikit_learns_checks(fast_engine, monkeypatch):
 
 def test_parameters_and_fitted_attributes_are_described(rng):
     check_described(ShapeletTreeClassifier().fit(rng.normal(size=(8, 12)), [0, 1] * 4))
+
+
+def test_nodes_count_the_classes_that_they_hold(monkeypatch, rng):
+    """With many classes most nodes hold few; the unit of a gain is that of the tree, though."""
+    widths, criterion = [], ClassGrowth.criterion
+
+    def noted(self, members):
+        found = criterion(self, members)
+        widths.append((found.width, len(np.unique(self.labels[members]))))
+        return found
+
+    monkeypatch.setattr(ClassGrowth, "criterion", noted)
+    X, y = rng.normal(size=(40, 6)), np.arange(40) % 10
+    model = ShapeletTreeClassifier(max_candidates=20, random_state=0, engine="numba").fit(X, y)
+    assert all(width == held for width, held in widths) and min(widths) < (10, 10)
+    widths.clear()
+    model.set_params(class_weight={9: 2.0}).fit(X, y)
+    assert {width for width, held in widths if held == 2} >= {10}
