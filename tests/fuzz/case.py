@@ -56,6 +56,16 @@ class Sample:
         return np.array([one.shape[1] for one in self.series])
 
     @property
+    def width(self) -> int:
+        """Columns, where the form has them."""
+        return int(self.lengths.max()) + (self.spare if self.form == "padded" else 0)
+
+    def goes_with(self, fitted: Sample) -> bool:
+        """Whether these may follow, in their form, where others have been fitted in theirs."""
+        any_length = fitted.form == "list" or self.form in ("list", "array3d")
+        return any_length or self.width == fitted.width
+
+    @property
     def n_channels(self) -> int:
         """Channels of every series."""
         return len(self.series[0])
@@ -93,8 +103,7 @@ class Sample:
             layout = "C" if alike else self.layout
             return [_lay(x[0] if len(x) == 1 else x, self.dtype, layout) for x in self.series]
         if self.form == "padded":
-            width = self.lengths.max() + self.spare
-            values = np.full((len(self), self.n_channels, width), np.nan)
+            values = np.full((len(self), self.n_channels, self.width), np.nan)
             for row, one in enumerate(self.series):
                 values[row, :, : one.shape[1]] = one
         else:

@@ -76,8 +76,7 @@ class KMedoids(Recipe):
             len(init) != options["n_clusters"] or max(init) >= len(X) or len(set(init)) < len(init)
         ):
             return False
-        same_form = X.form == "list" or Q.form in ("list", "array3d")
-        return fit_for(options, [X, Q]) and (same_form or X.lengths.max() == Q.lengths.max())
+        return fit_for(options, [X, Q]) and Q.goes_with(X)
 
     def call(self, case: Case, how: How) -> dict:
         options = {k: v for k, v in case.given().items() if "." not in k}

@@ -66,11 +66,7 @@ class KShape(Recipe):
                 return False
         elif options["init"] == "centers":
             return False
-        return (
-            X.form == "list"
-            or Q.form in ("list", "array3d")
-            or (X.lengths.max() == Q.lengths.max())
-        )
+        return Q.goes_with(X)
 
     def call(self, case: Case, how: How) -> dict:
         options = {k: v for k, v in case.given().items() if "." not in k}

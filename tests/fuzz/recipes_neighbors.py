@@ -56,10 +56,9 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
     sizes = shapes(d, n_train + n_query, most, **options)
     series = d.numbers(sizes)
     X, Q = d.form(series[:n_train], label=" X"), d.form(series[n_train:], label=" Q")
-    width = X.lengths.max()
-    if Q.form not in ("list", "array3d") and (
-        X.form != "list" and (Q.lengths.max() != width or Q.form != X.form)
-    ):
+    if X.form == Q.form == "padded" and Q.lengths.max() <= X.lengths.max():
+        Q = replace(Q, spare=X.width - int(Q.lengths.max()))
+    if not Q.goes_with(X) or (Q.form not in ("list", "array3d") and X.form not in ("list", Q.form)):
         Q = replace(Q, form="list", layout="C" if Q.layout == "nested" else Q.layout)
     if X.form == "frame":
         Q = replace(Q, form="list", layout="C")
@@ -217,8 +216,7 @@ class Neighbors(Recipe):
             )
         if not fit_for(options, [X, Q]):
             return False
-        fixed = X.form != "list" and Q.form not in ("list", "array3d")
-        if fixed and X.lengths.max() != Q.lengths.max():
+        if not Q.goes_with(X):
             return False
         others = len(X) - (options["kneighbors.X"] == "none")
         enough = others >= options["kneighbors.n_neighbors"]

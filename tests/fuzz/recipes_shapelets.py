@@ -191,8 +191,7 @@ class Transformer(Recipe):
             return False
         shortest, lengths = int(X.lengths.min()), self.lengths(case)
         fits = 0 < min(lengths) and max(lengths) <= shortest
-        same_form = X.form == "list" or Q.form in ("list", "array3d")
-        return fits and (same_form or X.lengths.max() == Q.lengths.max())
+        return fits and Q.goes_with(X)
 
     def lengths(self, case: Case) -> list[int]:
         """Lengths of candidates, ascending."""
