@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -619,12 +622,30 @@ def test_what_a_mask_hides_is_missing():
         pd.DataFrame({"a": pd.date_range("2026", periods=2), "b": [1.0, 2.0]}),
         pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_timedelta([1, 2], "s")}),
         [pd.Series(pd.date_range("2026", periods=3))],
+        # behind numbers
+        [[1.0, date(2026, 1, 1)]],
+        [[1, np.datetime64("2026-01-01")]],
+        [[1, np.datetime64("NaT")], [1, 2]],
+        [[1, np.timedelta64(1, "s")]],
+        np.array([[1, np.timedelta64(1, "s")]], object),
+        [[1, pd.NaT]],
     ],
 )
 @pytest.mark.parametrize("check", [check_series, check_univariate])
 def test_dates_are_no_values(X, check):
     with pytest.raises(ValueError, match="X holds dates or times, which are no values of a series"):
         check(X)
+
+
+@pytest.mark.parametrize("check", [check_series, check_univariate])
+def test_objects_that_are_no_numbers_are_named(check):
+    for one in (10**400, -(10**400), Fraction(10**400)):
+        for X in ([[1, one]], np.array([[1, one]], object)):
+            with pytest.raises(ValueError, match="X holds a number beyond the range"):
+                check(X)
+    for one, name in (({}, "dict"), (object(), "object"), (print, "builtin_function_or_method")):
+        with pytest.raises(TypeError, match=f"X holds an object of type {name}, which is not a nu"):
+            check([[1, one]])
 
 
 @pytest.mark.filterwarnings("error")

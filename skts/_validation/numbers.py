@@ -21,6 +21,8 @@ _ADVICE = {
     "instead, one a series.",
     "Complex data not supported": "give real and imaginary parts as two channels.",
 }
+#: Types of dates and times.
+_TIMES = (date, timedelta, np.datetime64, np.timedelta64)
 
 
 def as_numbers(X: Any, input_name: str, what: str = "series", **options: Any) -> np.ndarray:
@@ -38,11 +40,8 @@ def as_numbers(X: Any, input_name: str, what: str = "series", **options: Any) ->
     columns = getattr(first, "dtypes", None)
     kinds = [getattr(first, "dtype", None)] if columns is None else np.ravel(columns).tolist()
     times = any(getattr(kind, "kind", None) in ("m", "M") for kind in kinds)
-    if times or isinstance(first, date | timedelta):
-        raise ValueError(
-            f"{input_name} holds dates or times, which are no values of a series: leave them out, "
-            "or turn them into numbers of a unit of your choice."
-        )
+    if times or isinstance(first, _TIMES):
+        raise _time_error(input_name)
     if isinstance(first, str | bytes) or (any(map(_is_text, kinds)) and np.size(first)):
         raise _text_error(np.ravel(first)[:1].tolist()[0], input_name, what)
     # numbers too large for float64 become infinite, and are refused as infinite
@@ -53,6 +52,12 @@ def as_numbers(X: Any, input_name: str, what: str = "series", **options: Any) ->
                 text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
                 raise _text_error(text, input_name, what)
             X = array
+        # among numbers, too: NumPy makes numbers of dates, or dates of numbers
+        kind = getattr(getattr(X, "dtype", None), "kind", "")
+        if kind in ("m", "M") or (
+            kind == "O" and any(isinstance(one, _TIMES) for one in np.ravel(X))
+        ):
+            raise _time_error(input_name)
         return check_array(
             X,
             dtype=np.float64,
@@ -68,6 +73,15 @@ def with_advice(input_name: str) -> Iterator[None]:
     """Mend messages of scikit-learn and NumPy: name the argument, and say how to go on."""
     try:
         yield
+    except OverflowError as error:  # of whole numbers and fractions of Python
+        raise ValueError(f"{input_name} holds a number beyond the range of float64.") from error
+    except TypeError as error:
+        found = re.match(r"float\(\) argument must be .*, not '(.*)'$", str(error))
+        if found is None:
+            raise
+        raise TypeError(
+            f"{input_name} holds an object of type {found[1]}, which is not a number."
+        ) from error
     except ValueError as error:
         # scikit-learn shows all complex numbers, NumPy a shape
         text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
@@ -89,6 +103,13 @@ def _leaves(nested: Any) -> Iterator[Any]:
             yield from _leaves(one)
         else:
             yield from np.ravel(one).tolist()
+
+
+def _time_error(input_name: str) -> ValueError:
+    return ValueError(
+        f"{input_name} holds dates or times, which are no values of a series: leave them out, "
+        "or turn them into numbers of a unit of your choice."
+    )
 
 
 def _text_error(text: str | bytes, input_name: str, what: str) -> ValueError:
