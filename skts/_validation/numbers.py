@@ -76,12 +76,10 @@ def with_advice(input_name: str) -> Iterator[None]:
     except OverflowError as error:  # of whole numbers and fractions of Python
         raise ValueError(f"{input_name} holds a number beyond the range of float64.") from error
     except TypeError as error:
-        found = re.match(r"float\(\) argument must be .*, not '(.*)'$", str(error))
-        if found is None:
+        if not str(error).startswith("float() argument"):
             raise
-        raise TypeError(
-            f"{input_name} holds an object of type {found[1]}, which is not a number."
-        ) from error
+        # the words that scikit-learn's checks look for
+        raise TypeError(f"{error} in {input_name}.") from error
     except ValueError as error:
         # scikit-learn shows all complex numbers, NumPy a shape
         text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
