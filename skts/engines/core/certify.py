@@ -330,7 +330,10 @@ class Shortlists:
         overflowed = np.unique(np.concatenate([np.empty(0, np.int64), *self.overflowed_rows]))
         # half: the next compaction comes when there are twice as many
         room = self.n_queries * survivors_held(self.n_neighbors) // 2
-        if self.corners is None or whole[0].size > room:
+        exact = np.array_equal(whole[3], whole[4])
+        most = self.n_neighbors if exact else survivor_cap(self.n_neighbors)
+        few = whole[0].size <= room and np.bincount(whole[0]).max(initial=0) <= most
+        if self.corners is None or not few:
             chosen, overflowed = self._chosen(whole, overflowed, room)
             whole = tuple(column[chosen] for column in whole)
         self.parts, self.overflowed_rows = [whole], [overflowed]
