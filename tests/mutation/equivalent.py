@@ -473,6 +473,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/stepped_bounds.py": [
         (
+            "deflation",
+            "return max(0.0, 1 - 2 * error) if error < 1 else 0.0",
+            ("< -> <=",),
+            "with an error of 1 both sides are 0",
+        ),
+        (
             "_Query.distances",
             "packed = np.zeros((*values.shape[:0:-1], lanes), values.dtype)",
             ("zeros -> ones",),
@@ -1166,6 +1172,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/join.cu": [
         (
+            "least_to_look_at",
+            "static constexpr int WORDS = sizeof(T) / 4, "
+            "PITCH = ((K * WORDS + 3) / 4 * 4 | 4) / WORDS;",
+            ("3 -> 2",),
+            "lanes have 16 columns of one word or 10 of two: K * WORDS is a multiple of 4",
+        ),
+        (
             "look_at_row",
             "lanes |= (unsigned)(memory.bests[lane * 33 + other] >= max(near, 1)) << other;",
             ("1 -> 2",),
@@ -1525,6 +1538,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/order_lines.py": [
         (
+            "",
+            "NOT_SIFTED = 2**27",
+            ("2 -> 3",),
+            "windows are sifted or all compared: a sift leaves out none that may be nearest",
+        ),
+        (
             "Lines.__init__",
             "of_members[0], of_members[2] = members, 0 if points is None else points",
             ("0 -> 1",),
@@ -1545,6 +1564,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if both and not lanes.least_of(total) > limit:",
             ("and -> or",),
             "the other bound holds, too, where it is not worth its time",
+        ),
+    ],
+    _E + "cupy/shapelets/shapelets.cu": [
+        (
+            "nearest",
+            "for (int start = 0; start < nb; start += 32 * COLUMNS) {",
+            ("* -> /",),
+            "strips overlap: columns have the same least scores again, and rows the least of all",
         ),
     ],
     _E + "cupy/elastic/soft.cu": [
@@ -1578,6 +1605,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/channel_tiles.py": [
+        ("", "AT_A_TIME = 2**20", ("2 -> 1",), TOGETHER),
         (
             "",
             "RUNS_PER_WINDOW, LEAST_RUNS, MOST_RUN_BYTES = 16, 2**14, 2**31",

@@ -330,6 +330,20 @@ def test_a_lost_pair_is_found(rng):
     assert not all(check.holds for check in work.verify(none, Sample(work)))
 
 
+def test_a_lost_pair_is_found_among_windows_that_take_no_part(rng):
+    """Whichever windows are excluded, the others are looked at."""
+    line = ConcatenatedSeries.of([rng.normal(size=60)])
+    windows = np.arange(51)
+    for excluded in (windows < 5, windows > 45, windows % 2 == 0, windows % 2 == 1):
+        work = MotifPair(line, 10, 2, excluded=excluded)
+        found = run(work, engine="numba")
+        for answer, right in ((found, True), (NearestPair(np.inf, -1, -1), False)):
+            checks = list(work.verify(answer, lambda size, count: range(size)))
+            # each window that takes part, and the distance of a pair
+            assert len(checks) == np.sum(~excluded) + right
+            assert all(check.holds for check in checks) == right
+
+
 def test_the_windows_of_a_pair_are_looked_at_whatever_the_sample():
     """Another pair of one of them is nearer."""
     line = np.array([0.0, 50.0, 200.0, 9.0, 500.0, 1.0])

@@ -7,6 +7,7 @@ one, and computes the others by NumPy, some by the kernels as plain Python on ti
 from __future__ import annotations
 
 import contextlib
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.families.elastic.warping import settled
-from skts.engines.numba.elastic import dtw, edits, lanes, uneven
+from skts.engines.numba.elastic import dtw, edits, lanes, uneven, warping_path
 
 COMPILED = ("twe",)
 WINDOWS = [None, 0, 2, 0.3]
@@ -307,6 +308,14 @@ def test_pairs_of_a_path_of_lcss_are_alike():
     assert 5 < len(alike) < 25
 
 
+@pytest.mark.parametrize("window", [None, 2])
+def test_paths_of_the_cpu_as_plain_python(case, rng, window, monkeypatch):
+    """Of every distance, whichever side is longer."""
+    for name, kernel in list(vars(warping_path).items()):
+        monkeypatch.setattr(warping_path, name, getattr(kernel, "py_func", kernel))
+    check_paths("numba", *case, rng, window)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [None, 2])
 def test_paths_of_compiled_kernels(case, rng, window):
@@ -314,10 +323,13 @@ def test_paths_of_compiled_kernels(case, rng, window):
 
 
 def check_paths(engine, metric, options, rng, window):
-    for n, m in ((1, 1), (1, 5), (5, 1), (9, 7), (20, 23)):
+    for (n, m), several in product(((1, 1), (1, 5), (5, 1), (9, 7), (20, 23)), (False, True)):
         channels = 1 if metric == "msm" else 2
-        x, y = (rng.integers(0, 5, (channels, size)) / 2 for size in (n, m))
-        left, right, warping = sides_of(metric, [x], [y], window=window, **options)
+        x, y, other = (rng.integers(0, 5, (channels, size)) / 2 for size in (n, m, 25))
+        # beside series of other lengths numbers are those of each pair
+        X, Y = ([one, other][: 1 + several] for one in (x, y))
+        left, right, warping = sides_of(metric, X, Y, window=window, **options)
+        left, right = left.take(slice(0, 1)), right.take(slice(0, 1))
         skip_if_lacking(engine, DTWPath(left, right, warping))
         path, distance = run(DTWPath(left, right, warping), engine=engine)
         wanted = reference_elastic.distance(metric, x, y, window=window, **options)

@@ -210,6 +210,27 @@ def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
             assert_array_equal(found.distances[query], expected[order])
 
 
+@pytest.mark.parametrize("n", [16, 37])
+def test_each_channel_counts_at_every_shift(fast_engine, rng, n):
+    """Channels of a candidate are turned together, and any of them may tell it from others."""
+    X = rng.normal(size=(14, 3, n))
+    for i in range(2):
+        # all that is near one but for a channel, and one that is near in every channel
+        for c in range(3):
+            X[2 + 4 * i + c] = np.roll(X[i], 3 + c, axis=1)
+            X[2 + 4 * i + c, c] = rng.normal(size=n)
+        X[5 + 4 * i] = np.roll(X[i], 5, axis=1) + 0.3 * rng.normal(size=(3, n))
+    for warping in (Warping(window=0), Warping(window=1)):
+        for k in (1, 3):
+            work = RotationNeighbors(Series.of(X[:2]), Series.of(X[2:]), k, warping=warping)
+            found = run(work, engine=fast_engine)
+            for query in range(2):
+                expected = every_shift("numba", X[query], X[2:], warping)
+                order = np.lexsort((np.arange(12), expected))[:k]
+                assert_array_equal(found.indices[query], order)
+                assert_array_equal(found.distances[query], expected[order])
+
+
 @pytest.mark.parametrize("warping", [Warping(), Warping(cost="absolute"), *BANDS[:2]], ids=str)
 def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, warping):
     X = rng.normal(size=(150, 24)).cumsum(axis=1)

@@ -101,7 +101,7 @@ def test_rules(rng, engine, way, rule):
     check(ChannelJoin.of(line, None, 5, rule, exclusion=2, sides=True), engine)
 
 
-@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 70, 129])
+@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33, 70, 129])
 @pytest.mark.parametrize("worst", [False, True])
 def test_many_channels(rng, fast_engine, walk, n_channels, worst):
     """As many as are sorted in registers, and more."""

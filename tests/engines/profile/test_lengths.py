@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -192,12 +192,14 @@ def test_errors_of_correlations_are_those_of_the_farther_window():
     """
     text = programs.source("profile/lengths.cu") + kernel
     errors = cp.RawModule(code=text, options=programs.OPTIONS).get_function("errors")
-    length, unit = 20, 2.0**-53
+    unit = 2.0**-53
     # roots of sums of squares, and means: both near, each far from 0 or nearly constant
-    for of in ((3, 2, 1, -1), (3, 2, -1e9, 1), (3, 2, 1, 1e9), (1e-9, 2, 1, 1), (3, 1e-9, 1, 1)):
+    cases = (3, 2, 1, -1), (3, 2, -1e9, 1), (3, 2, 1, 1e9), (1e-9, 2, 1, 1), (3, 1e-9, 1, 1)
+    # what is small beside the other terms shows where windows are long
+    for of, length in product((*cases, (3, 2, 1e8, 1), (3, 2, 1, 1e8)), (20, 2**26)):
         found = cp.zeros(1)
         errors((1,), (1,), (cp.asarray(np.array(of, float)), np.int32(length), found))
         blur = max(1 + abs(of[2]) / of[0], 1 + abs(of[3]) / of[1])
         slip = unit * (2 * length + 8 + 4 * blur)
         wanted = 1e-14 * length + unit * (16 * length + 64 + 8 * length**0.5 * blur)
-        assert_allclose(found.get(), wanted + 8 * length * slip**2, rtol=1e-9)
+        assert_allclose(found.get(), wanted + 8 * length * slip**2, rtol=1e-12)

@@ -29,7 +29,13 @@ from skts.engines.cupy.search.room import (
     least_bytes,
     row_bytes,
 )
-from skts.engines.families.search.subsequence import TileMatches, normalize_windows
+from skts.engines.families.search.subsequence import (
+    TileMatches,
+    normalize_windows,
+    query_envelope,
+)
+from skts.engines.numba.search import channels
+from skts.engines.numba.search.lanes import Comparison
 
 LENGTH = 21
 
@@ -152,6 +158,53 @@ def test_channels_at_once(rng, fast_engine, by_kernels, normalize, n_neighbors):
         options = {"n_neighbors": n_neighbors, "radius": np.inf if n_neighbors else 4.5}
         work = search(queries, series, Warping(window=window), normalize=normalize, **options)
         same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_bounds_of_channels_are_the_sum_or_the_largest_of_those_of_each(rng, name, normalize):
+    """Answers do not tell: with looser bounds more windows are warped."""
+    line, query = rng.normal(size=(3, 60)).cumsum(axis=1), rng.normal(size=(3, 16))
+
+    def bounds(at):
+        points, whole = np.pad(line[at], ((0, 0), (0, channels.LANES))), np.ones(45, bool)
+        whole[7] = False
+        piece = channels.prepare(points, whole, 16, normalize)
+        work = search([query[at]], [line[at]], WARPINGS[name], normalize=normalize, n_neighbors=1)
+        of_query = channels._Search(work, 0, piece, np.zeros(1, np.uint8))
+        radius, found = min(int(work.warping.radius(16, 16)), 15), np.empty(45)
+        compared = Comparison(radius, normalize, work.warping.squared, work.warping.largest)
+        given = of_query._envelopes(radius), compared, np.inf, found, np.zeros(1, np.uint8)
+        channels.bound_windows(piece, *given)
+        assert found[7] == np.inf
+        return compared, np.delete(found, 7)
+
+    def outside(at, compared):
+        # how far windows are outside of the envelope of the query
+        windows = normalize_windows(
+            np.lib.stride_tricks.sliding_window_view(line[at], 16), normalize
+        )
+        low, high = query_envelope(normalize_windows(query[at], normalize), compared.radius)
+        costs = np.maximum(0, np.maximum(windows - high, low - windows))
+        costs = np.delete(costs**2 if compared.squared else costs, 7, axis=0)
+        return costs.max(axis=1) if compared.largest else costs.sum(axis=1)
+
+    compared, found = bounds([0, 1, 2])
+    each = np.array([bounds([channel])[1] for channel in range(3)])
+    least = np.array([outside(channel, compared) for channel in range(3)])
+    assert (least > 0).any(axis=1).all()
+    assert (each >= least * (1 - 1e-12)).all()
+    radius, largest = compared.radius, compared.largest
+    least = least.max(axis=0) if largest else least.sum(axis=0)
+    assert (found >= least * (1 - 1e-12)).all()
+    if largest:
+        assert_array_equal(found, each.max(axis=0))
+    elif radius == 0:
+        assert_allclose(found, each.sum(axis=0), rtol=1e-12)
+    else:
+        # the envelope of the query bounds all channels, or that of the windows does
+        assert (found <= each.sum(axis=0) * (1 + 1e-12)).all()
+        assert (found >= each.sum(axis=0) / 2).all()
 
 
 @pytest.mark.parametrize("name", WARPINGS)

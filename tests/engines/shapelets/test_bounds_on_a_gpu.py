@@ -231,3 +231,30 @@ def test_cuts_where_classes_weigh_differently_are_within_the_rounding_of_tables(
     gains, _, distances = lines._cuts(where)
     expected = criterion.best_cuts(distances.get()).gain
     assert np.abs(gains - expected).max() <= 2 * n_classes + 8 < expected.min()
+
+
+@pytest.mark.parametrize("n", [40, 150, 300])
+@pytest.mark.parametrize(("n_classes", "large"), [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
+def test_a_line_that_gains_what_is_reached_is_listed(n, n_classes, large, kernels, gpu):
+    """It may be as good, and come first; most series are of one class, in front of the cut."""
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    # beyond all distances of windows, which therefore change nothing but one of the first
+    before = np.linspace(3, 4, n)
+    before[1] = 0.001
+    labels = np.full(n, large)
+    labels[-(n // 16) :] = (large + 1 + np.arange(n // 16) % (n_classes - 1)) % n_classes
+    criterion = Criterion(labels, np.ones(n_classes))
+    gain = criterion.best_cuts(before[np.newaxis], np.array([False])).gain[0]
+    series = Series(np.random.default_rng(2).normal(size=(n, 1, 9)), np.full(n, 9))
+    everyone, sizes = gpu.arange(n, dtype=np.int32), gpu.full(n, 9, np.int32)
+    heads = Walk(lay(series, 0), 0, n, 9, 1)((9,))
+    row = everyone[:1]
+    lines = Lines(
+        gpu.asarray(series.values), sizes, np.arange(n), criterion, before, ("and",),
+        (int(gain), -np.inf), listed=1, held=1, measured=1,
+    )  # fmt: skip
+    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    assert lines._count() == 1
+    assert lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]["gain"] >= gain

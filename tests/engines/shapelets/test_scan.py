@@ -73,6 +73,29 @@ def test_memory_that_lines_use_again_is_written_first():
     assert found[0][0] == swapped.gain[0]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("leaf", [1, 3])
+def test_lines_promise_what_the_best_cut_has_in_any_order_of_what_is_open(rng, n_classes, leaf):
+    """See "open runs" in docs/developer/numerics.rst: gains, and gaps of cuts that gain as much."""
+    equal = 0
+    for _ in range(200):
+        labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, 12 - n_classes))
+        criterion = Criterion(rng.permutation(labels), np.ones(n_classes), leaf)
+        # some places that errors leave open, and some that they do not
+        squares, error = rng.integers(1, 7, 12) ** 2.0, 1e-6
+        line = OrderLine(squares, np.zeros(12, bool), np.full(12, error), error)
+        scratch = make_scratch(12, n_classes)
+        gain, high, low = promise(line, criterion.tables(), np.int64(-1), scratch)
+        exact = np.sqrt(squares + rng.uniform(-error, error, (100, 12)))
+        cuts = criterion.best_cuts(exact, np.zeros(100, bool))
+        assert gain >= cuts.gain.max()
+        reached = cuts.gain == gain
+        assert (cuts.gap[reached] <= high).all()
+        assert low == -np.inf or (cuts.gap >= low).all()
+        equal += reached.any()
+    assert equal > 100
+
+
 @pytest.mark.parametrize("n", [1, 5, 200])
 def test_there_is_room_for_every_cut_that_gains_most(n):
     """Those between neighbours, and those of all subsets of a run."""

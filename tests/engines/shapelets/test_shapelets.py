@@ -95,6 +95,27 @@ def test_the_search_finds_the_split_of_the_oracle(fast_engine, case, kind):
     same(found, expected)
 
 
+@pytest.mark.parametrize("ways", [("first",), ("and", "or")])
+@pytest.mark.parametrize(("first", "stop"), [(0, 5), (0, 2), (2, 4), (4, 5)])
+def test_each_member_of_a_block_has_the_candidates_of_its_own_length(ways, first, stop):
+    """Told without a GPU; members are counted, and are not all series."""
+    from skts.engines.cupy.shapelets.tiles import _all_candidates
+
+    series, members = make(7, 9, 2, lengths=[9, 4, 7, 5, 8, 4, 6]), np.array([0, 2, 3, 5, 6])
+    criterion = Criterion(np.array([0, 1, 0, 1, 1]), np.ones(2))
+    before = None if len(ways) == 1 else np.ones(5)
+    work = ShapeletSearch(series, members, (1, 4), criterion, before, ways=ways)
+    for length, channel in ((1, 0), (4, 1)):
+        found = [*_all_candidates(work, length, channel, first, stop)]
+        wanted = [
+            (length, member, start, channel, way)
+            for member in range(first, stop)
+            for way in range(len(ways))
+            for start in range(series.lengths[members[member]] - length + 1)
+        ]
+        assert np.concatenate(found).tolist() == [list(one) for one in wanted]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("n", [20, 40, 70, 150, 300])
 @pytest.mark.parametrize("kind", ["walks", "unequal", "repeated", "nearly constant", "scales"])
