@@ -29,7 +29,13 @@ def _sources() -> dict[str, EntryPoint]:
 
 
 def engine_names() -> list[str]:
-    """Return the names of all engines, the built-in ones first; imports none of them."""
+    """Find the names of all engines; imports none of them.
+
+    Returns
+    -------
+    list of str
+        Those built in first.
+    """
     return [*_BUILT_IN, *sorted(set(_sources()) - set(_BUILT_IN))]
 
 

@@ -28,7 +28,18 @@ WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
 
 
 def check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
-    """Two series, each as a set of one."""
+    """Check two series.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The series.
+
+    Returns
+    -------
+    tuple of Series
+        Each as a set of one.
+    """
     left, right = check_one(x, "x"), check_one(y, "y")
     channels = left.n_channels, right.n_channels
     if left.n_timepoints == 1 == right.n_timepoints and max(channels) > 1:
@@ -47,7 +58,18 @@ def check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
 def check_sets(
     X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike] | None
 ) -> tuple[Series, Series]:
-    """Two sets of series, or one twice."""
+    """Check two sets of series.
+
+    Parameters
+    ----------
+    X, Y : array-like or list of array-like
+        The sets, as `check_series` takes them; `Y` may be None.
+
+    Returns
+    -------
+    tuple of Series
+        Both sets, or one twice.
+    """
     if Y is None:
         return (both := check_series(X)), both
     left, right = (check_series(Z, input_name=name, new=False) for Z, name in ((X, "X"), (Y, "Y")))

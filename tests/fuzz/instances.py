@@ -33,13 +33,6 @@ UNREACHED = {
 #: Instances that no case of the recorded run reached, though cases may: by patterns, and why they
 #: are rare. A run that reaches some makes the list shorter.
 RARE = {
-    "elastic/dtw.cu dtw<float, ??, ?, 2, true, Dtw<Squared>, false, false>": (
-        "a strip of 20 columns a lane and more takes series of 640 points and more, in a search in "
-        "float32 without a band: some cases in ten thousand, of which each takes one instance"
-    ),
-    "elastic/dtw.cu dtw<float, *, true, DogKeeper<Absolute>, false, false>": (
-        "as the above, of the dog-keeper distance; strips of other widths are reached"
-    ),
     "elastic/dtw.cu dtw<double, 8, *, true, *, true, false>": (
         "strips of 8 columns a lane with a band take series of more than 256 points, certified, of "
         "one distance and one number of channels"
@@ -47,20 +40,12 @@ RARE = {
     "elastic/* *<float, *Edr<float, false>*": (
         "no case has searched by this distance in float32; whether one can is not known"
     ),
-    "elastic/* *<float, *LcssSearch<float>*": (
-        "no case has searched by this distance in float32; whether one can is not known"
+    "elastic/narrow.cu narrow<double, 5, 1, Weighted<double, Squared, true>>": (
+        "narrow bands of one number of columns, of weights of both series; the same of absolute "
+        "costs is reached"
     ),
-    "profile/lengths.cu limits<double>": (
-        "groups of lengths whose errors in float32 leave too much to measure: of short series few"
-    ),
-    "profile/many_channels.cu walk_many_channels<128, 0, 1, 16, 1, false, double>": (
-        "the 128 channels of a case are seldom drawn, and seldom need float64"
-    ),
-    "search/search_warp.cu warp_windows<24, 4, 4, DogKeeper<Absolute>>": (
+    "search/search_warp.cu warp_windows<24, 4, 4, DogKeeper<Squared>>": (
         "one of the widths for queries of 96 points; the same of other costs is reached"
-    ),
-    "shapelets/shapelets.cu segments<*>": (
-        "some of the widths, of which each case takes one by chance"
     ),
 }
 

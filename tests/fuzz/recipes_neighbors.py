@@ -354,6 +354,8 @@ class Neighbors(Recipe):
         inside = np.zeros(D.shape, bool)
         inside[rows, indices] = True
         check(inside.sum() == indices.size, f"{method}: repeated", indices)
+        # counts over lengths are rounded, however whole the points are
+        exact = exact and options.get("metric") not in ("lcss", "edr")
         off = slack if exact else slack + RELATIVE * np.where(np.isfinite(D), D, 0.0)
         if options["kneighbors.X"] == "none":
             check(not np.diag(inside).any(), f"{method}: itself", indices)
