@@ -267,6 +267,21 @@ def test_distances_that_are_one_beside_tiny_points_are_not_told_apart(fast_engin
     assert_right(Case("skts.ShapeletForestClassifier", data, options), fast_engine)
 
 
+def test_a_radius_that_is_a_count_over_a_length_is_a_matter_of_rounding(fast_engine):
+    """1 - 11 / 17 and 6 / 17 differ by a last bit."""
+    x, q = np.zeros((1, 17)), np.zeros((1, 17))
+    x[0, [4, 7, 14]], q[0, [4, 5, 6, 7, 9, 10, 11, 13, 15]] = 4.0, 4.0
+    options = {
+        **draw_case(1, 1, "skts.DTWNeighbors")[0].options,
+        **{"metric": "lcss", "metric_params": None, "rotation_invariant": False, "cost": "squared"},
+        **{"alignment": "global", "window": None, "n_neighbors": 1, "precision": "auto"},
+        **{"call.also": "radius graph", "kneighbors.X": "some", "kneighbors.n_neighbors": 1},
+        **{"radius": 1 - 11 / 17, "radius_neighbors_graph.radius": None},
+    }
+    data = {"X": Sample((x,)), "Q": Sample((q,))}
+    assert_right(Case("skts.DTWNeighbors", data, options), fast_engine)
+
+
 def test_text_of_a_tree_that_has_no_room_is_refused(fast_engine):
     options = draw_case(1, 1, "skts.tree.export_text")[0].options | {"tree.max_length": 9}
     X = Sample((np.arange(4.0)[np.newaxis], np.ones((1, 3))))
