@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 
 def takes_plain(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Decorate a function so that scalars of NumPy reach it as Python's.
+    """Decorate a function so that scalars of NumPy reach it as Python's, and underflow is no error.
 
     Parameters
     ----------
@@ -55,13 +55,15 @@ def takes_plain(function: Callable[Arguments, Answer]) -> Callable[Arguments, An
     Returns
     -------
     callable
-        The same function behind `plain`.
+        The same function behind `plain`. What is too small for float64 is 0 in it, whatever
+        `numpy.errstate` the caller has set.
     """
 
     @wraps(function)
     def _call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         # the same names, so the same signature
         given: Any = {name: plain(value) for name, value in kwargs.items()}
-        return function(*map(plain, args), **given)
+        with np.errstate(under="ignore"):
+            return function(*map(plain, args), **given)
 
     return _call

@@ -60,7 +60,8 @@ def _replaces_at_once(
         keep = method.__name__ != "fit"
         fitted = {} if keep else {n: v for n, v in vars(self).items() if n.endswith("_")}
         vars(stand_in).update({n: v for n, v in vars(self).items() if n not in fitted})
-        result = method(stand_in, *args, **kwargs)
+        with np.errstate(under="ignore"):  # what is too small is 0, as everywhere here
+            result = method(stand_in, *args, **kwargs)
         replaced = getattr(type(self), method.__name__) is not replace_at_once
         # one assignment, which no interrupt divides
         self.__dict__ = {**fitted, **vars(stand_in)} if replaced else vars(stand_in)

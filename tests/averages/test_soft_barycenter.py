@@ -53,3 +53,14 @@ def test_points_that_no_engine_tells_apart_are_cut(fast_engine, monkeypatch):
     options = {"gamma": 0.05170687624611775, "init": "medoid", "tol": 0.0, "max_iter": 20}
     soft_dtw_barycenter(X, engine=fast_engine, **options)
     assert (np.diff(values) > 0).all()
+
+
+def test_underflow_is_no_error(fast_engine):
+    """Also outside of the engine's work: gamma against data that are scaled down."""
+    given = [[2, 2, 2, 2], [0, 0, 0, 1]]
+    options = {"gamma": 3.389244417623016e-05, "init": "mean", "tol": 0.0, "engine": fast_engine}
+    expected = soft_dtw_barycenter(given, **options)
+    with np.errstate(all="raise"):
+        found = soft_dtw_barycenter(given, **options)
+    assert_array_equal(found.average, expected.average)
+    assert found.inertia == expected.inertia

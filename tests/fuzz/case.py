@@ -76,8 +76,11 @@ class Sample:
         return [one[0] for one in self.series]
 
     def take(self, rows: Any) -> Sample:
-        """Some of the series."""
-        return self.of([self.series[row] for row in rows])
+        """Some of the series, in as many columns."""
+        taken = self.of([self.series[row] for row in rows])
+        if taken.form != "padded":
+            return taken
+        return replace(taken, spare=self.width - int(taken.lengths.max()))
 
     def of(self, series: Any, *, plain: bool = False) -> Sample:
         """Other series in the same form, or in the plainest that they fit."""

@@ -491,6 +491,14 @@ def test_runs_add_up(tmp_path, capsys):
         main(["--sum", *map(str, paths), "--record", str(record)])
 
 
+def test_rows_of_a_padded_array_keep_its_columns():
+    """As wide as what an estimator was fitted with, whatever rows are left."""
+    padded = Sample((np.ones((1, 2)), np.ones((1, 5)), np.ones((1, 3))), form="padded", spare=2)
+    taken = padded.take([0, 2])
+    assert (taken.width, taken.give().shape) == (7, (2, 7))
+    assert taken.goes_with(padded)
+
+
 @pytest.mark.parametrize("length", [20, 200, 1600])
 def test_other_instances_do_the_same_work(length):
     """All widths that a length allows are chosen, of those that the compile check lists."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skts.engines import SBDCenters, Shapes, Tile, find_engine
+from skts.engines.families.kshape.centers import LARGEST_OFFSET
 from tests import reference_sbd as reference
 
 pytestmark = pytest.mark.gpu
@@ -82,6 +83,57 @@ def test_all_clusters_settle_in_one_go(
             *where, work.weights, None, lambda: (work.counts, work.squares), cancel
         )
         check_clusters(work, found)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("wiggle", [1e-4, 1e-2])
+@pytest.mark.parametrize("size", [10, 70, 130])
+@pytest.mark.parametrize("begin", ["alike", "otherwise", "anew"])
+def test_members_far_from_zero_have_centred_vectors(rng, begin, size, wiggle, members):
+    """A basis whose next vector is rounding alone: a multiple of what was centred away."""
+    import cupy
+
+    from skts.engines.cupy.kshape import centers
+
+    values = np.full((members, 1, size), -0.4878)
+    values[:, 0, 0] -= wiggle
+    shapes = Shapes(values, np.sqrt(np.sum(values**2, axis=(1, 2))))
+    labels, shifts = np.zeros((2, members), np.int32)
+    starts = {"alike": 2.05 * values[:1], "otherwise": rng.normal(size=(1, 1, size)), "anew": None}
+    work = SBDCenters(shapes, labels, shifts, 1, starts[begin])
+    iteration = centers.LeadingVectors(
+        cupy.asarray(values), 1, slice(0, 1), weighted=False, centered=True
+    )
+    counts = work.counts, work.squares
+    cancel = np.zeros(1, np.uint8)
+    found = iteration.find(labels, shifts, None, starts[begin], lambda: counts, cancel)
+    _, singular, vectors = np.linalg.svd(aligned(work, 0), full_matrices=False)
+    np.testing.assert_allclose(found.values[0], singular[0] ** 2, rtol=1e-9)
+    off = np.linalg.norm(found.vectors[0] - np.sign(found.vectors[0] @ vectors[0]) * vectors[0])
+    assert off <= 1e-9
+    # beyond that the CPU engine finds the centre
+    far = work.squares[0] > LARGEST_OFFSET * singular[0] ** 2
+    assert np.isinf(found.errors[0]) if far else off <= found.errors[0] + 1e-13 < 1e-8
+
+
+@pytest.mark.parametrize("broken", ["not centred", "not of norm 1", ""])
+def test_vectors_of_a_basis_that_is_none_are_not_certain(rng, monkeypatch, broken):
+    from skts.engines.cupy.kshape import centers
+
+    work, values, *_ = some_clusters(rng, 33, 2, True, False)
+    iteration = centers.LeadingVectors(values, 6, slice(0, 6), weighted=False, centered=True)
+    cancel = np.zeros(1, np.uint8)
+    sound = iteration._are_sound
+
+    def look(vectors):
+        wrong = {"not centred": vectors + 1e-9, "not of norm 1": vectors * (1 + 1e-9)}
+        return sound(wrong.get(broken, vectors))
+
+    monkeypatch.setattr(iteration, "_are_sound", look)
+    found = iteration.find(
+        work.labels, work.shifts, None, None, lambda: (work.counts, work.squares), cancel
+    )
+    assert np.isinf(found.errors[work.counts > 0]).all() == bool(broken)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -427,12 +427,13 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
             vector[d] = factor > 0 ? vector[d] * factor : 0.0;
         __syncthreads();
     }
-    // what was small against what it was taken from is neither centred nor orthogonal yet
+    // what was small against what it was taken from is neither centred nor orthogonal yet; what loses
+    // half of itself by that was rounding, and the rest of it may be neither again
     if (centered) pair.center(n_channels, length);
     if (count) pair.project(basis, count, shares);
     double norm = sqrt(pair.squares(scratch).a);
     for (int d = t; d < size; d += STEP_THREADS)
-        pair.points[d] = norm > 0 ? pair.points[d] / norm : 0.0;
+        pair.points[d] = norm > 0.5 ? pair.points[d] / norm : 0.0;
     __syncthreads();
     const double share = pair.inner(scratch);
     for (int d = t; d < size; d += STEP_THREADS) pair.points[size + d] -= share * pair.points[d];
@@ -440,7 +441,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
     norm = sqrt(pair.squares(scratch).b);
     for (int d = t; d < size; d += STEP_THREADS) {
         basis[(long long)count * size + d] = pair.points[d];
-        basis[(long long)(count + 1) * size + d] = norm > 0 ? pair.points[size + d] / norm : 0.0;
+        basis[(long long)(count + 1) * size + d] = norm > 0.5 ? pair.points[size + d] / norm : 0.0;
     }
     if (t == 0) {
         coupling[cluster * 3] = rest[0];

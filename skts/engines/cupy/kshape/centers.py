@@ -45,6 +45,10 @@ SHARED = 46 * 1024
 #: Residual of eigenvectors from S itself, relative to the eigenvalue.
 #: see "centres" in docs/developer/numerics.rst
 DENSE_RESIDUAL = 64 * FLOAT64_UNIT
+#: An eigenvector whose norm, or mean of a channel times the root of its points, is off by more, is
+#: of a basis that is none.
+#: see "centres" in docs/developer/numerics.rst
+UNSOUND = 2.0**-40
 #: Members whose outer products one multiplication adds up.
 DENSE_ROWS = 4096
 
@@ -319,12 +323,22 @@ class LeadingVectors:
                     totals = center_space(totals, self.products.n_channels, self.centered)
                     stream.synchronize()
                     found.totals[done], found.vectors[done] = totals[done], here["ritz"][0, done]
+                    found.errors[done & ~self._are_sound(found.vectors)] = np.inf
                 waiting &= ~done
                 if not waiting.any():
                     return found
                 if done.any():
                     self.products.active.set(waiting.astype(np.uint8))
         return found
+
+    def _are_sound(self, vectors: np.ndarray) -> np.ndarray:
+        """Whether vectors are of norm 1, and centred: what error bounds take for granted."""
+        sound = np.abs(np.einsum("ij,ij->i", vectors, vectors) - 1.0) <= UNSOUND
+        if self.centered:
+            length = self.products.length
+            sums = vectors.reshape(len(vectors), -1, length).sum(axis=2)
+            sound &= (np.abs(sums) <= UNSOUND * np.sqrt(length)).all(axis=1)
+        return sound
 
     def _projected(self, known: int) -> tuple[np.ndarray, np.ndarray]:
         """Bring S in the bases, of `known` vectors, and the coupling; see `_ritz`."""
