@@ -22,9 +22,12 @@ assert recipes
 
 SEED = 4
 #: Cases of each part, and the most points that each may have.
-PARTS = ((6, 60), (12, 120), (24, 120), (40, 400), (60, 1200), (60, 6000))
+PARTS = ((6, 60), (12, 120), (24, 120), (40, 400), (40, 2000))
 #: Numbers of cases that are drawn, at most, for each that is taken.
 DRAWN = 30
+#: Settings without which cases are run: processes of their own would not be those that are looked
+#: at, and each instance of a kernel would have to be compiled for each mutant.
+LEFT_OUT = ("backend", "instances", "again")
 #: How cases fail that only compiled kernels can run.
 COMPILED_ONLY = ("NotImplementedError", "TypeError in lanes.py", "AttributeError in point_costs.py")
 
@@ -34,20 +37,19 @@ def cases(name, part):
     wanted, most = PARTS[part]
     numbers = range(10**5 * part, 10**5 * part + DRAWN * wanted)
     drawn = (draw_case(SEED, number, name)[0] for number in numbers)
-    # processes of their own would not be those that are looked at
-    drawn = (
-        replace(case, setting={k: v for k, v in case.setting.items() if k != "backend"})
-        for case in drawn
-        if case.points() <= most
-    )
-    return list(islice(drawn, wanted))
+    some = islice((case for case in drawn if case.points() <= most), wanted)
+    return [without(LEFT_OUT, case) for case in some]
+
+
+def without(names, case):
+    """A case without some of its settings."""
+    return replace(case, setting={k: v for k, v in case.setting.items() if k not in names})
 
 
 def failure_as_python(case, engine):
     """The failure of a case where kernels run as plain Python, which warns of what floats do."""
-    setting = {k: v for k, v in case.setting.items() if k != "strict"}
     with np.errstate(all="ignore"):
-        failure = find_failure(replace(case, setting=setting), engine)
+        failure = find_failure(without(("strict",), case), engine)
     return None if failure and failure.kind.startswith(COMPILED_ONLY) else failure
 
 

@@ -60,7 +60,7 @@ COMPILING = 0.8
 #: Bytes of a file of tests that one process takes over.
 PART = {"interpreted": 8000, "compiled": 12000, "emulated": 8000}
 #: Processes that take over the cases of the fuzzer.
-PARTS_OF_CASES = {"interpreted": 8, "compiled": 24, "emulated": 12}
+PARTS_OF_CASES = {"interpreted": 12, "compiled": 29, "emulated": 29}
 #: Cases of a function of tests that are run for a table: the others are taken to call the same.
 CASES = 3
 #: Files of which every case is run: each is of another function of the package.

@@ -368,3 +368,7 @@ def test_results_are_kept_by_module(tmp_path):
     assert (last["seed"], last["commit"], last["killed at first"]) == (3, "first", 0.0)
     assert last["killed by slow or new tests"] == 1
     assert len(found["mutants"]) == 4
+    more = result("f", "one.py", "killed") | {"by": f"compiled: {FUZZED}::test_cases[numba-a-0]"}
+    keep(path, [more], 3, "")
+    runs = json.loads(path.read_text())["runs"]
+    assert [row["killed by cases of the fuzzer"] for row in runs] == [0, 0, 1]
