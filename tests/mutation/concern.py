@@ -51,8 +51,8 @@ LONGEST = {"interpreted": 2.5, "compiled": 10, "emulated": 15}
 #: Seconds that all tests of one mutant may take together, as measured without it, and how many.
 BUDGET = {"interpreted": 25.0, "compiled": 60.0, "emulated": 80.0}
 MOST = {"interpreted": 200, "compiled": 200, "emulated": 120}
-#: Cases of the fuzzer: what meets a mutant after the other tests, with seconds of its own. They kill
-#: by what is wrong, never by the time that they take: each may compile kernels of its own.
+#: Cases of the fuzzer, which meet a mutant after the other tests, with seconds of their own. They
+#: kill by what is wrong, never by the time that they take: each may compile kernels of its own.
 FUZZED = "tests/fuzz/test_cases.py"
 BUDGET_OF_CASES = {"interpreted": 15.0, "compiled": 15.0, "emulated": 30.0}
 #: Seconds that g++ takes for a changed program of the emulator.
@@ -234,7 +234,7 @@ class Recorder(Plugin):
 
 
 def group_of(name: str) -> str:
-    """Return the function of tests that a case is of; of the fuzzer's, what of the package it calls."""
+    """Return the function of tests that a case is of; of one of the fuzzer, also what it calls."""
     if name.startswith(FUZZED):
         return name.rpartition("-")[0]
     if name.startswith(EACH):

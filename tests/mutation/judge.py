@@ -57,6 +57,7 @@ def run_tests(root: Path, tests: list[str], *more: str) -> str:
     stopper = Stopper(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
     options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings", *more]
+    options += ["-m", ""]  # those that are asked for, slow ones as well
     code = pytest.main([*options, *files], plugins=[stopper])
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # those that an older table knows are gone
         return stopper.failed
