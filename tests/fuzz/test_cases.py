@@ -23,6 +23,9 @@ assert recipes
 SEED = 4
 #: Cases of each part, and the most points that each may have.
 PARTS = ((6, 60), (12, 120), (24, 120), (40, 400), (40, 2000))
+#: Engines, each with its parts: on the emulator of a GPU each program that cases need is compiled.
+WAYS = [("numba", part) for part in range(len(PARTS))]
+WAYS += [pytest.param("cupy", part, marks=pytest.mark.gpu) for part in range(2)]
 #: Numbers of cases that are drawn, at most, for each that is taken.
 DRAWN = 30
 #: Settings without which cases are run: processes of their own would not be those that are looked
@@ -55,12 +58,12 @@ def failure_as_python(case, engine):
 
 @pytest.mark.slow
 @pytest.mark.cases
-@pytest.mark.parametrize("part", range(len(PARTS)))
+@pytest.mark.parametrize(("engine", "part"), WAYS)
 @pytest.mark.parametrize("name", sorted(RECIPES))
-def test_cases(name, fast_engine, part):
+def test_cases(name, engine, part):
     some = cases(name, part)
     assert some
     for case in some:
-        failure = (failure_as_python if config.DISABLE_JIT else find_failure)(case, fast_engine)
+        failure = (failure_as_python if config.DISABLE_JIT else find_failure)(case, engine)
         if failure is not None:
             raise failure
