@@ -23,6 +23,8 @@ three modes. First Numba is switched off and kernels run as plain Python, on the
 this is fast enough for; an index out of bounds then is an error. What lives through those is
 compiled and meets the other tests. CUDA sources and the engine around them run on the emulator of a
 GPU, for which g++ is needed; a change that does not compile there is refused, and counts as none.
+What lives through the tests meets cases of the fuzzer that are always the same, in each of these
+modes (``tests/fuzz/test_cases.py``): these kill by what is wrong, never by the time that they take.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .concern import MODES, Tables
-from .judge import Judge, modes_of, settle
+from .concern import FUZZED, MODES, Tables
+from .judge import Judge, modes_of, settle, ways_of
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
 from .record import keep
@@ -49,7 +51,7 @@ FOLDER = ROOT / "build" / "mutation"
 TESTS = ("tests/engines", "tests/metrics", "tests/neighbors", "tests/motifs", "tests/cluster")
 TESTS = (*TESTS, "tests/tree", "tests/averages", "tests/ensemble", "tests/feature_extraction")
 TESTS = (*TESTS, "tests/properties", "tests/test_memory_budgets.py", "tests/test_config.py")
-TESTS = (*TESTS, "tests/test_costs.py", "tests/test_numerics.py")
+TESTS = (*TESTS, "tests/test_costs.py", "tests/test_numerics.py", FUZZED)
 #: Files that take long, or compare with other packages, and tell nothing that others do not.
 LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cache")
 LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute")
@@ -172,14 +174,15 @@ def judge_all(
         waiting = set(answers)
         for mutant in mutants:
             keep_if_settled(mutant)  # those that are excused, or of which all is known
-        # the fastest mode of all first: few are left for the others
+        # the fastest mode of all first: few are left for the others, and fewer for the fuzzer
         tasks = [
-            (mutant, modes_of(mutant.module)[rank])
+            (mutant, way)
+            for fuzzed in (False, True)
             for rank in range(len(MODES))
             for mutant in mutants
-            if mutant.key in waiting and rank < len(modes_of(mutant.module))
+            for way in [w for w in ways_of(mutant.module) if w[1] == fuzzed][rank : rank + 1]
+            if mutant.key in waiting and way not in map(way_of, answers[mutant.key])
         ]
-        tasks = [(m, mode) for m, mode in tasks if all(a["mode"] != mode for a in answers[m.key])]
         for (mutant, _), answer in work(judge.judge, tasks, options.jobs, sandbox.deadline):
             answers[mutant.key].append(answer)
             each.write(json.dumps({"key": mutant.key, **answer}) + "\n")
@@ -189,12 +192,17 @@ def judge_all(
             keep_if_settled(mutant, last=True)
 
 
+def way_of(answer: dict[str, Any]) -> tuple[str, bool]:
+    """Return in which mode an answer was found, and whether by cases of the fuzzer."""
+    return answer["mode"], answer["fuzzed"]
+
+
 def known_answers(paths: list[Path], mutants: list[Mutant]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by key, what came of each mode of mutants in runs before: modes that it lives in."""
+    """Return, by key, what came of each way of mutants in runs before: ways that it lives in."""
     answers: dict[str, list[dict[str, Any]]] = {mutant.key: [] for mutant in mutants}
     for path in paths:
         for line in path.read_text().splitlines() if path.exists() else []:
-            answer = json.loads(line)
+            answer = {"fuzzed": False, **json.loads(line)}
             key = answer.pop("key")
             if answer["fate"] == "survived" and key in answers:
                 answers[key].append(answer)

@@ -43,19 +43,30 @@ __all__ = [
 
 MODES = ("interpreted", "compiled", "emulated")
 #: Which tests run in a mode.
-MARKS = {"interpreted": "not gpu and not slow", "compiled": "not gpu and not slow"}
-MARKS["emulated"] = "gpu and not slow"
+MARKS = {"interpreted": "not gpu and (not slow or cases)"}
+MARKS["compiled"] = MARKS["interpreted"]
+MARKS["emulated"] = "gpu and (not slow or cases)"
 #: Seconds of processor time that a test may take to be of use.
 LONGEST = {"interpreted": 2.5, "compiled": 10, "emulated": 15}
 #: Seconds that all tests of one mutant may take together, as measured without it, and how many.
 BUDGET = {"interpreted": 25.0, "compiled": 60.0, "emulated": 80.0}
 MOST = {"interpreted": 200, "compiled": 200, "emulated": 120}
+#: Cases of the fuzzer, which meet a mutant after the other tests, with seconds of their own. They
+#: kill by what is wrong, never by the time that they take: each may compile kernels of its own.
+FUZZED = "tests/fuzz/test_cases.py"
+BUDGET_OF_CASES = {"interpreted": 15.0, "compiled": 15.0, "emulated": 30.0}
 #: Seconds that g++ takes for a changed program of the emulator.
 COMPILING = 0.8
 #: Bytes of a file of tests that one process takes over.
 PART = {"interpreted": 8000, "compiled": 12000, "emulated": 8000}
+#: Processes that take over the cases of the fuzzer.
+PARTS_OF_CASES = {"interpreted": 12, "compiled": 29, "emulated": 29}
 #: Cases of a function of tests that are run for a table: the others are taken to call the same.
 CASES = 3
+#: Files of which every case is run: each is of another function of the package.
+EACH = (FUZZED, "tests/engines/core/test_recorded_plans.py")
+#: Tests that look at constants, which are read without a call.
+OF_CONSTANTS = ("tests/engines/core/test_recorded_plans.py", "tests/engines/test_claims.py")
 #: What functions of the engines have in their file's name.
 ENGINES = "skts/engines/"
 #: Number of this tool among those that watch Python functions begin.
@@ -152,17 +163,17 @@ class Recorder(Plugin):
         groups: dict[str, list[pytest.Item]] = {}
         for item in items:
             if not any(word in item.nodeid.lower() for word in SHAKY):
-                groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
+                groups.setdefault(group_of(item.nodeid), []).append(item)
         items[:] = []
         for name in list(groups)[self.part.part :: self.part.parts]:
             # the slow and simple engine tells the least; else any order that is always the same
             there = sorted(groups[name], key=lambda item: _any_order(item.nodeid))
-            items += there[:CASES]
+            items += there[: None if name.startswith(EACH) else CASES]
             self.cases[name] = [item.nodeid for item in there]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        name = item.nodeid.partition("[")[0]
+        name = group_of(item.nodeid)
         if name in self.too_long:
             return True
         if time.monotonic() > self.deadline:
@@ -213,18 +224,31 @@ class Recorder(Plugin):
     def tests(self) -> dict[str, dict[str, Any]]:
         """Return what was recorded; cases that did not run are like another of their function."""
         found = dict(self.table)
-        for cases in self.cases.values():
+        for name, cases in self.cases.items():
             ran = [case for case in cases if case in self.table]
-            if ran:
+            if ran and not name.startswith(EACH):
                 most = max(ran, key=lambda case: len(self.table[case]["functions"]))
                 seconds = max(self.table[case]["seconds"] for case in ran)
                 found |= {case: {"seconds": seconds, "like": most} for case in cases[CASES:]}
         return found
 
 
+def group_of(name: str) -> str:
+    """Return the function of tests that a case is of; of one of the fuzzer, also what it calls."""
+    if name.startswith(FUZZED):
+        return name.rpartition("-")[0]
+    if name.startswith(EACH):
+        return name
+    return name.partition("[")[0]
+
+
 def _any_order(name: str) -> tuple[bool, bytes]:
-    """Order cases of a test by chance, always the same; the slow simple engine tells the least."""
-    return "oracle" in name.partition("[")[2], hashlib.sha256(name.encode()).digest()
+    """Order cases of a test by chance, always the same; the slow simple engine tells the least.
+
+    Parts of the fuzzer's come in their order: what is longest comes last.
+    """
+    digest = name.encode() if name.startswith(FUZZED) else hashlib.sha256(name.encode()).digest()
+    return "oracle" in name.partition("[")[2], digest
 
 
 def plain_name(qualified: str) -> str:
@@ -287,7 +311,7 @@ class Tables:
         for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
             digest = hashlib.sha256(data).hexdigest()[:16]
             for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
-                parts = 1 + len(data) // PART[mode]
+                parts = PARTS_OF_CASES[mode] if file == FUZZED else 1 + len(data) // PART[mode]
                 self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
         self.tests: dict[Part, dict[str, Any]] = {}
         self.left: Counter[Part] = Counter()
@@ -411,7 +435,13 @@ def includers(root: Path, module: str) -> set[str]:
 
 
 def concerned(
-    table: dict[str, Any], root: Path, module: str, function: str, mode: str
+    table: dict[str, Any],
+    root: Path,
+    module: str,
+    function: str,
+    mode: str,
+    *,
+    fuzzed: bool = False,
 ) -> list[tuple[str, float]]:
     """Return the tests that concern a function of a module, fastest first, and their seconds.
 
@@ -419,7 +449,8 @@ def concerned(
     module, or has moved since the table was made), those count that call any function of the module
     or of those that import it.
     There may be more than there is time for: then each function of tests comes with its fastest
-    cases before any comes with more.
+    cases before any comes with more. A constant of a module always meets the tests that look at
+    constants. With `fuzzed` these are cases of the fuzzer, else all other tests.
     """
     exact = f"{module}:{function}"
     cuda = kind_of(module) == "CUDA"
@@ -433,25 +464,26 @@ def concerned(
     compiled: set[str] = set()
     chosen = []
     for name, entry in table.items():
-        if any(word in name.lower() for word in SHAKY):
+        if name.startswith(FUZZED) != fuzzed or any(word in name.lower() for word in SHAKY):
             continue
-        direct = bool(function) and exact in entry["functions"]
-        if direct or (
-            (mode != "interpreted" or not known)
-            and any(called.startswith(prefixes) for called in entry["functions"])
-        ):
+        near = any(called.startswith(prefixes) for called in entry["functions"])
+        direct = exact in entry["functions"]
+        if not function:  # launches are many, and long
+            direct = name.startswith(OF_CONSTANTS) and (near or mode != "emulated")
+        if direct or (near and (mode != "interpreted" or not known)):
             changed = [p for p in entry["programs"] if cuda and p.startswith(prefixes)]
             chosen.append((not direct, entry["seconds"] + COMPILING * len(changed), name, changed))
     ranks: Counter[tuple[bool, str]] = Counter()
     order = []
     for indirect, cost, name, changed in sorted(chosen):
-        group = (indirect, name.partition("[")[0])
+        group = (indirect, group_of(name))
         order.append((indirect, ranks[group], cost, name, changed))
         ranks[group] += 1
     tests, total = [], 0.0
+    budget = (BUDGET_OF_CASES if fuzzed else BUDGET)[mode]
     for _, _, _, name, changed in sorted(order):
         seconds = table[name]["seconds"] + COMPILING * len(set(changed) - compiled)
-        if total + seconds <= BUDGET[mode] and len(tests) < MOST[mode]:
+        if total + seconds <= budget and len(tests) < MOST[mode]:
             total += seconds
             compiled.update(changed)
             tests.append((name, round(seconds, 3)))

@@ -14,10 +14,11 @@ from .equivalent import reason_of
 from .mutants import Mutant
 from .sandbox import Sandbox
 
-__all__ = ["Judge", "modes_of", "settle"]
+__all__ = ["Judge", "modes_of", "settle", "ways_of"]
 
-#: Seconds that a process may take beside its tests, as many more where Numba compiles.
-STARTING, NUMBA = 20, 240
+#: Seconds that a process may take beside its tests, as many more where Numba compiles; fewer for
+#: cases of the fuzzer, which need ever more kernels.
+STARTING, NUMBA, NUMBA_OF_CASES = 20, 240, 120
 #: Fates after which another mode may still kill a mutant.
 LIVE = ("survived", "unreached")
 #: What the emulator says of a program that g++ refuses.
@@ -56,6 +57,7 @@ def run_tests(root: Path, tests: list[str], *more: str) -> str:
     stopper = Stopper(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
     options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings", *more]
+    options += ["-m", ""]  # those that are asked for, slow ones as well
     code = pytest.main([*options, *files], plugins=[stopper])
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # those that an older table knows are gone
         return stopper.failed
@@ -86,8 +88,13 @@ def modes_of(module: str) -> list[str]:
     return ways.get(kind_of(module), list(MODES))
 
 
+def ways_of(module: str) -> list[tuple[str, bool]]:
+    """Modes of a module with the tests that there are, then with cases of the fuzzer."""
+    return [(mode, fuzzed) for fuzzed in (False, True) for mode in modes_of(module)]
+
+
 def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) -> dict | None:
-    """Return what became of a mutant by what came of its modes so far, if that tells it.
+    """Return what became of a mutant by what came of its ways so far, if that tells it.
 
     Where no more will come it is said to be not judged.
     """
@@ -97,10 +104,11 @@ def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) ->
         fate, by = "equivalent", reason
     elif dead:
         fate, by = dead[0]["fate"], dead[0]["by"]
-    elif len(answers) == len(modes_of(mutant.module)):
+    elif len(answers) == len(ways_of(mutant.module)):
         fate, by = min(answer["fate"] for answer in answers), ""  # survived, if it was reached
     elif last:
-        fate, by = "not judged", ", ".join(f"{each['mode']} {each['fate']}" for each in answers)
+        known = (f"{each['mode']}{' fuzzed' * each['fuzzed']} {each['fate']}" for each in answers)
+        fate, by = "not judged", ", ".join(known)
     else:
         return None
     sums = {name: sum(answer[name] for answer in answers) for name in ("tests", "seconds")}
@@ -108,7 +116,7 @@ def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) ->
 
 
 class Judge:
-    """Judges mutants, each in one mode at a time.
+    """Judges mutants, each in one way at a time.
 
     Parameters
     ----------
@@ -138,26 +146,28 @@ class Judge:
             log = (self.sandbox.own / "log.txt").read_text()[-4000:]
             raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
 
-    def judge(self, task: tuple[Mutant, str]) -> dict[str, Any] | None:
-        """Run the tests of one mode that concern a mutant; return what became of it.
+    def judge(self, task: tuple[Mutant, tuple[str, bool]]) -> dict[str, Any] | None:
+        """Run the tests of one way that concern a mutant; return what became of it.
 
-        There is no answer where another mode has killed it already.
+        There is no answer where another way has killed it already.
         """
-        mutant, mode = task
+        mutant, (mode, fuzzed) = task
         flag = self.sandbox.settled / mutant.key
         if flag.exists():
             return None
         begin = time.perf_counter()
-        fate, by, count = self._try(mutant, mode)
+        fate, by, count = self._try(mutant, mode, fuzzed)
         if fate not in LIVE:
             flag.touch()
         seconds = round(time.perf_counter() - begin, 1)
-        return {"mode": mode, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+        answer = {"mode": mode, "fuzzed": fuzzed, "fate": fate, "by": by}
+        return {**answer, "tests": count, "seconds": seconds}
 
-    def _try(self, mutant: Mutant, mode: str) -> tuple[str, str, int]:
+    def _try(self, mutant: Mutant, mode: str, fuzzed: bool) -> tuple[str, str, int]:
         """Return what became of a mutant, by which test, and how many there were."""
         base = self.sandbox.base
-        tests = concerned(self.tables.get(mode, {}), base, mutant.module, mutant.function, mode)
+        table, place = self.tables.get(mode, {}), (base, mutant.module, mutant.function, mode)
+        tests = concerned(table, *place, fuzzed=fuzzed)
         count = len(tests)
         if not tests:
             return "unreached", "", 0
@@ -172,9 +182,12 @@ class Judge:
         copy = self.sandbox.mutate(mutant.module, source, stale)
         while tests:
             limit = STARTING + 4 * sum(seconds for _, seconds in tests)
-            limit += NUMBA if compiled and mode != "interpreted" else 0
+            if compiled and mode != "interpreted":
+                limit += NUMBA_OF_CASES if fuzzed else NUMBA
             names = [name for name, _ in tests]
             failed = self.sandbox.call(first_failure, copy, mode, names, limit=limit)
+            if failed is None and fuzzed:  # it may have been compiling
+                return "survived", "", count
             if failed is None:
                 # unless they take as long without it
                 there = self.sandbox.call(first_failure, base, mode, names, limit=limit)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .concern import FUZZED
+
 __all__ = ["FATES", "keep"]
 
 #: What becomes of a mutant: the tests that there were kill it; slow ones do, or one written for it;
@@ -76,7 +78,7 @@ def keep(
         "commit": commit,
         "date": date,
         "command": command,
-        "runs": [_row({"seed": each, **said}, mutants, "seed") for each, said in drawn.items()],
+        "runs": [_run({"seed": each, **said}, mutants) for each, said in drawn.items()],
         "rows": [_row({"module": each}, mutants, "module") for each in _values(mutants, "module")],
         "mutants": mutants,
     }
@@ -86,6 +88,13 @@ def keep(
 
 def _values(mutants: list[dict[str, Any]], name: str) -> list[Any]:
     return sorted({one[name] for one in mutants})
+
+
+def _run(start: dict[str, Any], mutants: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts of a draw, and how many of it were killed by cases of the fuzzer alone."""
+    by = [one["by"] for one in mutants if (one["seed"], one["fate"]) == (start["seed"], "killed")]
+    row = _row(start, mutants, "seed")
+    return row | {"killed by cases of the fuzzer": sum(FUZZED in one for one in by)}
 
 
 def _row(

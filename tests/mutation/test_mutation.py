@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.__main__ import known_answers
-from tests.mutation.concern import Part, Tables, concerned
+from tests.mutation.concern import EACH, FUZZED, OF_CONSTANTS, Part, Tables, concerned, group_of
 from tests.mutation.equivalent import EQUIVALENT, names_of
-from tests.mutation.judge import modes_of, settle
+from tests.mutation.judge import modes_of, settle, ways_of
 from tests.mutation.mutants import draw, draw_from_each, mutants_of
 from tests.mutation.parallel import work
 from tests.mutation.record import keep
@@ -191,6 +191,53 @@ def test_a_table_says_which_tests_concern_a_function():
     assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
 
 
+def test_cases_of_the_fuzzer_come_apart_and_of_each_function_in_turn():
+    module = "skts/engines/core/plan.py"
+    seconds = {
+        "a-numba-0": 1.0,
+        "a-numba-1": 2.0,
+        "b-numba-0": 9.0,
+        "c-numba-0": 9.0,
+        "a-numba-2": 4.0,
+    }
+    table = {
+        f"{FUZZED}::test_cases[{name}]": {
+            "seconds": taken,
+            "functions": [f"{module}:{'g' if name[0] == 'c' else 'f'}"],
+            "programs": [],
+        }
+        for name, taken in seconds.items()
+    }
+    table["a.py::test"] = {"seconds": 0.1, "functions": [f"{module}:f"], "programs": []}
+    place = ROOT, module, "f", "interpreted"
+    assert [name for name, _ in concerned(table, *place)] == ["a.py::test"]
+    chosen = [name.partition("[")[2] for name, _ in concerned(table, *place, fuzzed=True)]
+    assert chosen == ["a-numba-0]", "a-numba-1]", "b-numba-0]"]  # no time is left for more
+    assert len({group_of(name) for name in table}) == 4
+
+
+def test_files_whose_cases_are_looked_at_are_there():
+    for file in (*EACH, *OF_CONSTANTS):
+        assert (ROOT / file).is_file()
+
+
+def test_a_constant_meets_the_tests_that_look_at_constants():
+    module = "skts/engines/core/plan.py"
+    of = {
+        f"{OF_CONSTANTS[1]}::test_constants[core.plan]": [],
+        f"{OF_CONSTANTS[0]}::test_launches[Join]": ["skts/engines/host/shapes.py:f"],
+        "a.py::test": [f"{module}:f"],
+    }
+    table = {name: {"seconds": 1.0, "functions": f, "programs": []} for name, f in of.items()}
+    for mode, function, wanted in (
+        ("interpreted", "", list(of)),
+        ("compiled", "f", ["a.py::test"]),
+        ("emulated", "", ["a.py::test"]),
+    ):
+        tests = concerned(table, ROOT, module, function, mode)
+        assert {name for name, _ in tests} == {*wanted}
+
+
 def test_host_code_meets_the_tests_that_need_no_gpu():
     engines = "skts/engines"
     assert modes_of(f"{engines}/cupy/kshape/programs.py") == ["interpreted", "emulated"]
@@ -202,17 +249,20 @@ def test_host_code_meets_the_tests_that_need_no_gpu():
 def test_a_mutant_is_settled_by_the_first_mode_that_kills_it_or_by_all():
     mutant = mutants_of(ROOT, "skts/engines/numba/elastic/dtw.py")[0]
     lives, dies = (
-        {"mode": mode, "fate": fate, "by": by, "tests": 2, "seconds": 1.5}
+        {"mode": mode, "fuzzed": False, "fate": fate, "by": by, "tests": 2, "seconds": 1.5}
         for mode, fate, by in (("interpreted", "survived", ""), ("compiled", "killed", "a test"))
     )
     unreached = lives | {"fate": "unreached"}
     assert settle(mutant, []) is None
     assert settle(mutant, [lives]) is None
-    assert settle(mutant, [lives], last=True)["fate"] == "not judged"
+    assert settle(mutant, 2 * [lives]) is None  # cases of the fuzzer are to come
+    unknown = settle(mutant, [lives, {**lives, "fuzzed": True}], last=True)
+    assert unknown["fate"] == "not judged"
+    assert unknown["by"] == "interpreted survived, interpreted fuzzed survived"
     assert settle(mutant, [dies])["by"] == "a test"
     assert settle(mutant, [lives, dies])["seconds"] == 3.0
-    assert settle(mutant, [unreached, lives])["fate"] == "survived"
-    assert settle(mutant, [unreached, unreached])["fate"] == "unreached"
+    assert settle(mutant, 2 * [unreached, lives])["fate"] == "survived"
+    assert settle(mutant, 4 * [unreached])["fate"] == "unreached"
 
 
 def test_a_run_that_is_cut_off_keeps_the_modes_that_a_mutant_lived_in(tmp_path):
@@ -223,12 +273,14 @@ def test_a_run_that_is_cut_off_keeps_the_modes_that_a_mutant_lived_in(tmp_path):
         {"key": mutants[1].key, **lived, "fate": "unreached"},
         {"key": "of another draw", **lived},
     ]
+    lived["fuzzed"] = False  # which runs before there were such cases do not say
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     known = known_answers([path, tmp_path / "none"], mutants)
     assert known == {mutants[0].key: [lived], mutants[1].key: []}
-    done = [*known[mutants[0].key], {**lived, "mode": "compiled"}]
-    assert settle(mutants[0], done)["fate"] == "survived"
+    ways = ways_of(mutants[0].module)
+    done = [{**lived, "mode": mode, "fuzzed": fuzzed} for mode, fuzzed in ways[1:]]
+    assert settle(mutants[0], [*known[mutants[0].key], *done])["fate"] == "survived"
 
 
 def test_cases_that_did_not_run_are_like_others_of_their_test(tmp_path):
@@ -322,3 +374,7 @@ def test_results_are_kept_by_module(tmp_path):
     assert (last["seed"], last["commit"], last["killed at first"]) == (3, "first", 0.0)
     assert last["killed by slow or new tests"] == 1
     assert len(found["mutants"]) == 4
+    more = result("f", "one.py", "killed") | {"by": f"compiled: {FUZZED}::test_cases[numba-a-0]"}
+    keep(path, [more], 3, "")
+    runs = json.loads(path.read_text())["runs"]
+    assert [row["killed by cases of the fuzzer"] for row in runs] == [0, 0, 1]

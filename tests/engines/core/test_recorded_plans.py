@@ -41,6 +41,7 @@ from skts.engines.cupy.profile import programs as profile
 from skts.engines.cupy.search import programs as search
 from skts.engines.cupy.shapelets import dilated_programs, match_programs
 from skts.engines.cupy.shapelets import programs as shapelets
+from tests.examples_of_plans import planned_works
 from tests.examples_of_work import examples, reductions, small_examples
 
 #: What to do where a test here fails.
@@ -79,6 +80,13 @@ def works():
                 yield f"{kind.__name__} {size} {number}", one.work
 
 
+def plans():
+    """The same, and works that are only planned."""
+    yield from works()
+    for number, work in enumerate(planned_works()):
+        yield f"{type(work).__name__} planned {number}", work
+
+
 def of_work(work):
     """What the parts of a plan are made of."""
     found = {}
@@ -104,13 +112,13 @@ def footprints(engine, work):
 
 def works_and_footprints():
     engine = find_engine("numba")
-    for name, work in works():
+    for name, work in plans():
         yield name, of_work(work) | {"numba": footprints(engine, work)}
 
 
 def footprints_of_a_gpu():
     engine = find_engine("cupy")
-    for name, work in works():
+    for name, work in plans():
         yield name, footprints(engine, work) if engine.supports(work) is None else None
 
 

@@ -1,0 +1,99 @@
+"""Works that are planned and never done, of channels, lengths and options that others lack.
+
+What a factor of an estimate is shows only where it is more than one: several channels, distances
+and rows of each kind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skts.engines import (
+    AlignmentSums,
+    ChannelJoin,
+    ChannelRule,
+    ConcatenatedSeries,
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    DTWRadiusNeighbors,
+    DTWWindowSearch,
+    Join,
+    LongSeries,
+    Reduction,
+    RotationNeighbors,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    Series,
+    Shapes,
+    SoftDTWGradient,
+    SoftDTWMatrix,
+    SpacedChannels,
+    SpacedNeighbors,
+    SubsequenceMatches,
+    SubsequenceNeighbors,
+    Warping,
+)
+from skts.engines.families.elastic.distances import ERP, MSM, ShapeDTW
+
+__all__ = ["planned_works"]
+
+
+def planned_works() -> list[Reduction]:
+    """Works of three channels, of series of several lengths, of many neighbours."""
+    rng = np.random.default_rng(11)
+
+    def series(n: int, width: int, n_channels: int, shortest: int | None = None) -> Series:
+        values = rng.normal(size=(n, n_channels, width)).cumsum(axis=2)
+        lengths = rng.integers(shortest or width, width + 1, n)
+        lengths[0] = width
+        values[np.broadcast_to(np.arange(width) >= lengths[:, None, None], values.shape)] = 0
+        return Series(values, lengths).freeze()
+
+    rows, cols, uneven = series(30, 45, 3), series(170, 75, 3), series(60, 200, 3, 30)
+    one, other = rows.take(slice(1)), cols.take(slice(1))
+    pairs = np.column_stack([np.arange(400) % 30, np.arange(400) % 170])
+    own, none = np.arange(60), np.full(30, -1)
+    each = MSM(window=5)
+    line = ConcatenatedSeries.of([rng.normal(size=n).cumsum() for n in (700, 1100)])
+    wide = [
+        ConcatenatedSeries.of([rng.normal(size=n).cumsum() for n in (500, 800)]) for _ in range(5)
+    ]
+    rule = ChannelRule((2, 4))
+    wanted = tuple(rng.normal(size=(3, n)).cumsum(axis=1) for n in (20, 33))
+    long = LongSeries((rng.normal(size=(3, 900)), rng.normal(size=(3, 1600))))
+    shapes, centers = Shapes.normalized(series(90, 50, 3)), Shapes.normalized(series(4, 50, 3))
+    labels, shifts = rng.integers(0, 4, 90).astype(np.int32), np.zeros(90, np.int32)
+    works: list[Reduction] = [
+        *(DTWMatrix(rows, cols, way) for way in (Warping(), each, ERP(window=0.3))),
+        *(DTWMatrix(one, cols, way) for way in (Warping(), each, ShapeDTW(reach=3))),
+        *(DTWMatrix(uneven, uneven, way) for way in (Warping(window=0.1), each)),
+        *(DTWPairs(rows, cols, pairs, way) for way in (Warping(), each)),
+        *(DTWPath(one, other, way) for way in (Warping(window=4), ERP())),
+        *(DTWNeighbors(rows, cols, k, none, warping=each) for k in (1, 20)),
+        DTWNeighbors(uneven, uneven, 7, own, "float64", Warping(window=0.2)),
+        DTWRadiusNeighbors(rows, cols, 9.0, none, "auto", each),
+        DTWRadiusNeighbors(uneven, uneven, 9.0, own, distances=False),
+        DTWWindowSearch(rows, cols, none, np.array([30, 12, 3, 0])),
+        RotationNeighbors(rows, series(500, 45, 3), 4),
+        RotationNeighbors(rows, series(500, 45, 3), 4, warping=Warping(window=3)),
+        AlignmentSums(
+            uneven, uneven.take(slice(7)), rng.integers(0, 7, 60), np.ones(60), Warping(window=0.1)
+        ),
+        SoftDTWMatrix(rows, cols, 1.0),
+        SoftDTWGradient(cols, rows.take(slice(1)), np.ones(170), 1.0),
+        Join(line, None, 60, 15, n_neighbors=5, sides=True),
+        Join(line, wide[0], 60, normalize=False),
+        ChannelJoin.of(wide, None, 35, rule, exclusion=9, sides=True),
+        ChannelJoin.of(wide, wide, 35, rule, normalize=False),
+        SpacedNeighbors(line, None, 50, 49, n_spaced=6),
+        SpacedChannels.of(wide, None, 35, ChannelRule((3,)), exclusion=34, n_spaced=4),
+        SubsequenceMatches(tuple(x[0] for x in wanted), series(120, 90, 1, 50)),
+        SubsequenceNeighbors(wanted, long, Warping(window=0.2), n_neighbors=9),
+        SubsequenceNeighbors(wanted, long, Warping(window=3), n_neighbors=None, radius=5.0),
+        *(SBDAssign(shapes, centers), SBDMatrix(shapes, shapes)),
+        SBDCenters(shapes, labels, shifts, 4),
+    ]
+    return works
