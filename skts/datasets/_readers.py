@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
@@ -80,7 +81,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     ------
     ValueError
         Where the file is not what its ending or its header says; the message names the file and
-        the line. Files with time stamps are refused.
+        the line. Files with time stamps, and text in UTF-16 or UTF-32, are refused.
     OSError
         Where there is no such file, or it is a folder, a pipe or a device.
 
@@ -112,6 +113,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     # reading a pipe may wait for ever, and a device may have no end
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(f"{path} is no regular file.")
+    _check_encoding(path)
     # Old files have comments in other encodings, which are no reason to refuse them.
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         lines = (
@@ -220,6 +222,17 @@ class _Line:
 
 
 _Lines = Iterator[tuple[_Line, str]]
+
+
+def _check_encoding(path: Path) -> None:
+    """Refuse text in units of two or four bytes, of which every line would be misread."""
+    with path.open("rb") as stream:
+        start = stream.read(64)
+    # text in UTF-16 or UTF-32 opens with a mark; without one, every other byte or more is 0
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or 0 in start:
+        raise ValueError(
+            f"{path} is not text in UTF-8: it may be in UTF-16, or no text at all. Save it in UTF-8."
+        )
 
 
 def _points(fields: list[str], line: _Line) -> np.ndarray:

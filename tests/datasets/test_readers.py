@@ -230,6 +230,15 @@ def test_malformed_files(read, tmp_path, name, text, message):
         read(name, text)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("name", ["A.ts", "A.tsv", "A.txt", "A.arff", "A"])
+def test_text_in_other_units(tmp_path, name, encoding):
+    path = tmp_path / name
+    path.write_text("@relation a\n" + CLASSES + "1,2:a\n", encoding=encoding)
+    with pytest.raises(ValueError, match=re.escape(f"{path} is not text in UTF-8: it may be in")):
+        read_series(path)
+
+
 def test_absent_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.ts"):
         read_series(tmp_path / "absent.ts")
