@@ -27,7 +27,7 @@ from .._alignment import (
     alignment_of,
     terms,
 )
-from .._log import tell
+from .._log import counted, tell
 from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
@@ -169,6 +169,10 @@ class DTWKMeans(
     "twe", "erp", "edr" and "lcss". No iteration raises it under "dtw", "adtw" and "euclidean";
     under all others one may, a run ends after five in a row that do not lower it, and the best is
     kept. Each iteration compares all series with all centres, but under "dtw" and "euclidean".
+
+    `predict` and `transform` use the parameters that the estimator has when they are called: after
+    `set_params(metric=...)` or `set_params(window=...)` they compare series with the centres of the
+    last `fit` by the new distance.
 
     `partial_fit` is one iteration on the series of a batch: their labels and paths are exact, as
     those of `fit`. Each point of a centre becomes the mean of all points that were matched with it
@@ -459,8 +463,8 @@ class DTWKMeans(
         given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
         if given.n_channels != self.n_channels_:
             raise ValueError(
-                f"cluster_centers_ has {given.n_channels} channels, and the series that were "
-                f"fitted have {self.n_channels_}."
+                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
+                f"were fitted have {self.n_channels_}."
             )
         return series, given
 
@@ -487,7 +491,7 @@ class DTWKMeans(
         given = check_series(self.init, input_name="init", new=False)
         if (len(given), given.n_channels) != (self.n_clusters, series.n_channels):
             raise ValueError(
-                f"init holds {len(given)} centres of {given.n_channels} channels; "
+                f"init holds {len(given)} centres of {counted(given.n_channels, 'channel')}; "
                 f"{self.n_clusters} of {series.n_channels} are needed here."
             )
         return given.freeze()

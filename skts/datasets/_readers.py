@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from .._log import counted
 
 __all__ = ["TrainTest", "read_series", "read_train_test"]
 
@@ -80,7 +83,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     ------
     ValueError
         Where the file is not what its ending or its header says; the message names the file and
-        the line. Files with time stamps are refused.
+        the line. Files with time stamps, and text in UTF-16 or UTF-32, are refused.
     OSError
         Where there is no such file, or it is a folder, a pipe or a device.
 
@@ -112,6 +115,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     # reading a pipe may wait for ever, and a device may have no end
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(f"{path} is no regular file.")
+    _check_encoding(path)
     # Old files have comments in other encodings, which are no reason to refuse them.
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         lines = (
@@ -222,6 +226,17 @@ class _Line:
 _Lines = Iterator[tuple[_Line, str]]
 
 
+def _check_encoding(path: Path) -> None:
+    """Refuse text in units of two or four bytes, of which every line would be misread."""
+    with path.open("rb") as stream:
+        start = stream.read(64)
+    # text in UTF-16 or UTF-32 opens with a mark; without one, every other byte or more is 0
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or 0 in start:
+        raise ValueError(
+            f"{path} is not text in UTF-8; it may be in UTF-16, or no text at all: save it again."
+        )
+
+
 def _points(fields: list[str], line: _Line) -> np.ndarray:
     """The fields as float64, ``?`` as NaN."""
     values = [_number(text.replace("?", "nan")) for text in fields]
@@ -289,7 +304,9 @@ def _read_delimited(
         if not label:
             raise line.error("the label is missing.")
         if series and len(fields) != len(series[0]):
-            raise line.error(f"{len(fields)} points, but the lines before have {len(series[0])}.")
+            raise line.error(
+                f"{counted(len(fields), 'point')}, but the lines before have {len(series[0])}."
+            )
         series.append(_points(fields, line))
         labels.append(_label(label, line))
     _not_empty(series, path)
@@ -351,14 +368,18 @@ class _Header:
             shown = str(lengths) if len(lengths) <= 8 else f"{lengths[:8]} and more"
             raise line.error(f"the channels have different lengths, {shown}.")
         if self.univariate and len(channels) > 1:
-            raise line.error(f"{len(channels)} channels, but the header says @univariate true.")
+            raise line.error(
+                f"{counted(len(channels), 'channel')}, but the header says @univariate true."
+            )
         if self.n_channels not in (None, len(channels)):
             raise line.error(
-                f"{len(channels)} channels, but the header says @dimensions {self.n_channels}."
+                f"{counted(len(channels), 'channel')}, but the header says @dimensions "
+                f"{self.n_channels}."
             )
         if self.n_timepoints not in (None, lengths[0]):
             raise line.error(
-                f"{lengths[0]} points, but the header says @seriesLength {self.n_timepoints}."
+                f"{counted(lengths[0], 'point')}, but the header says @seriesLength "
+                f"{self.n_timepoints}."
             )
 
 
@@ -392,11 +413,13 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
         header.check(channels, line)
         sample = np.stack(channels)
         if samples and len(sample) != len(samples[0]):
-            raise line.error(f"{len(sample)} channels, but the lines before: {len(samples[0])}.")
+            raise line.error(
+                f"{counted(len(sample), 'channel')}, but the lines before: {len(samples[0])}."
+            )
         if header.equal_length and samples and sample.shape != samples[0].shape:
             raise line.error(
-                f"{sample.shape[1]} points after series of {samples[0].shape[1]}, but the header "
-                "says @equalLength true."
+                f"{counted(sample.shape[1], 'point')} after series of {samples[0].shape[1]}, but "
+                "the header says @equalLength true."
             )
         samples.append(sample)
     _not_empty(samples, path)

@@ -181,7 +181,7 @@ CLASSES = "@classLabel true a b\n@data\n"
         ("A.tsv", "1\t2\t3\n1\t2\tx\n", 2, "point 2 is 'x', not a number"),
         ("A.tsv", "1\t2\t1_0\n", 1, "point 2 is '1_0', not a number"),
         ("A.tsv", "1\t2\t\t3\n", 1, "point 2 is '', not a number"),
-        ("A.tsv", "1\t2\t3\n\n1\t2\n", 3, "1 points, but the lines before have 2"),
+        ("A.tsv", "1\t2\t3\n\n1\t2\n", 3, "1 point, but the lines before have 2"),
         ("A.tsv", "1,2,3\n", 1, "expected a label and points between tabs, found one field"),
         ("A.tsv", "\t2\t3\n", 1, "the label is missing"),
         ("A.txt", "1 2 3\n1\n", 2, "between commas or white space, found one field"),
@@ -202,7 +202,7 @@ CLASSES = "@classLabel true a b\n@data\n"
             "A.ts",
             "@equalLength true\n" + CLASSES + "1,2:a\n1:a\n",
             5,
-            "1 points after series of 2, but the header says @equalLength true",
+            "1 point after series of 2, but the header says @equalLength true",
         ),
         ("A.ts", "@univariate maybe\n" + CLASSES, 1, "must be followed by true or false"),
         ("A.ts", "@dimensions many\n" + CLASSES, 1, "must be followed by one positive integer"),
@@ -228,6 +228,15 @@ def test_malformed_lines(read, tmp_path, name, text, line, message):
 def test_malformed_files(read, tmp_path, name, text, message):
     with pytest.raises(ValueError, match=re.escape(str(tmp_path / name)) + ".*" + message):
         read(name, text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("name", ["A.ts", "A.tsv", "A.txt", "A.arff", "A"])
+def test_text_in_other_units(tmp_path, name, encoding):
+    path = tmp_path / name
+    path.write_text("@relation a\n" + CLASSES + "1,2:a\n", encoding=encoding)
+    with pytest.raises(ValueError, match=re.escape(f"{path} is not text in UTF-8; it may be in")):
+        read_series(path)
 
 
 def test_absent_file(tmp_path):

@@ -196,7 +196,7 @@ def test_errors_of_correlations_are_those_of_the_farther_window():
     # roots of sums of squares, and means: both near, each far from 0 or nearly constant
     cases = (3, 2, 1, -1), (3, 2, -1e9, 1), (3, 2, 1, 1e9), (1e-9, 2, 1, 1), (3, 1e-9, 1, 1)
     # what is small beside the other terms shows where windows are long
-    for of, length in product((*cases, (3, 2, 1e8, 1), (3, 2, 1, 1e8)), (20, 2**26)):
+    for of, length in product((*cases, (3, 2, 1e8, 1), (3, 2, 1, 1e8)), (20, 2**26, 2**27, 2**30)):
         found = cp.zeros(1)
         errors((1,), (1,), (cp.asarray(np.array(of, float)), np.int32(length), found))
         blur = max(1 + abs(of[2]) / of[0], 1 + abs(of[3]) / of[1])

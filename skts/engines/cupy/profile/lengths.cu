@@ -30,8 +30,9 @@ __device__ __forceinline__ double correlation_error(
 ) {
     const double root = sqrt((double)length);
     const double blur = fmax((root_a + fabs(mean_a)) / root_a, (root_b + fabs(mean_b)) / root_b);
-    const double slip = FLOAT64_UNIT * (2 * length + 8 + 4 * blur);
-    return CERTIFIED_ROUNDING * length + FLOAT64_UNIT * (16 * length + 64 + 8 * root * blur) + 8 * length * slip * slip;
+    // in float64: 16 times a length may be more than an int holds
+    const double slip = FLOAT64_UNIT * (2.0 * length + 8 + 4 * blur);
+    return CERTIFIED_ROUNDING * length + FLOAT64_UNIT * (16.0 * length + 64 + 8 * root * blur) + 8.0 * length * slip * slip;
 }
 
 // energies: of each window the sum of deviations from `mean`, its mean at lengths[0], and the root of the sum of squares

@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     __syncthreads();
     if (threadIdx.x == 0)
         // see "short windows" in docs/developer/numerics.rst
-        floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * FLOAT64_UNIT) : 8 * __int_as_float(coarsest) + (float)(24 * length * FLOAT64_UNIT + 1e-13);
+        floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * FLOAT64_UNIT) : 8 * __int_as_float(coarsest) + (float)(24.0 * length * FLOAT64_UNIT + 1e-13);
 }
 
 // out[z, a, b, j]: sums of products of lengths[z] points of window 0 of series first_a + a with window j of series
