@@ -367,7 +367,7 @@ class Neighbors(Recipe):
         inside[rows, indices] = True
         check(inside.sum() == indices.size, f"{method}: repeated", indices)
         # counts over lengths are rounded, however whole the points are
-        exact = exact and options.get("metric") not in ("lcss", "edr")
+        exact = exact and options.get("metric") not in oracle_elastic.COUNTED
         off = slack if exact else slack + RELATIVE * np.where(np.isfinite(D), D, 0.0)
         if options["kneighbors.X"] == "none":
             check(not np.diag(inside).any(), f"{method}: itself", indices)
@@ -666,7 +666,9 @@ class ParameterSearch(Recipe):
             for i, row in enumerate(D):
                 reach = row.min() * (1 + (0 if exact_here else RELATIVE))
                 if not exact_here:
-                    reach += RELATIVE * (metric in ("lcss", "edr")) + slack_of(metric, X.series)
+                    reach += RELATIVE * (metric in oracle_elastic.COUNTED) + slack_of(
+                        metric, X.series
+                    )
                 rivals = np.flatnonzero(row <= reach)
                 rivals = rivals[:1] if exact_here else rivals
                 wrong = y[rivals] != y[i]
@@ -1154,7 +1156,7 @@ class Award:
         D = np.where(kept[None], self.distances(window), np.inf)
         best = D.min(axis=1)
         if not self.exact:
-            slack = RELATIVE * (self.metric in ("lcss", "edr")) + slack_of(
+            slack = RELATIVE * (self.metric in oracle_elastic.COUNTED) + slack_of(
                 self.metric, self.X.series
             )
             rivals = (D <= best[:, None] * (1 + RELATIVE) + slack) & np.isfinite(D)
@@ -1233,7 +1235,8 @@ class Award:
             raise Ambiguous
         # sums that are equal here may differ in last bits there, but for 0, for infinity, and for
         # one distance from both of its ends
-        rounded = not self.exact and 0 < best < np.inf
+        rounded = not self.exact or self.metric in oracle_elastic.COUNTED
+        rounded &= 0 < best < np.inf
         if rounded and len({tuple(pairs[one]) for one in tied}) > 1:
             raise Ambiguous
         if rounded and len(tied) > 1 and len(pairs[tied[0]]) > 1:

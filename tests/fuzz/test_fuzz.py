@@ -324,6 +324,8 @@ def test_sums_of_the_condenser_that_are_equal_by_chance_are_a_matter_of_rounding
     assert _lowest([[0.0], [1.0], [7.0], [8.0]], "dtw") == 3
     with pytest.raises(Ambiguous):
         _lowest([[0.0], [1.0], [7.0], [8.0]], "wdtw", g=0.05)
+    with pytest.raises(Ambiguous):
+        _lowest([[0.0, 1, 2], [0, 1, 9], [50, 60, 70], [50, 60, 90]], "lcss", epsilon=0.5)
 
 
 def test_many_tiles_are_for_lines_that_are_not_long():
