@@ -183,10 +183,15 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
     return replace(case, setting=setting), d.labels
 
 
-def _longest(case: Case) -> int:
-    """Points of the longest series of a case."""
+def _longest(case: Case) -> float:
+    """Points of the longest series of a case; of one with as many pairs, where it has many windows.
+
+    Pairs, and so the tiles of a profile, grow with the square of the points.
+    """
     samples = (one for one in case.data.values() if isinstance(one, Sample))
-    return max((x.shape[-1] for one in samples for x in one.series), default=0)
+    longest = max((x.shape[-1] for one in samples for x in one.series), default=0)
+    lengths = case.options.get("windows") if "window" not in case.options else None
+    return longest * math.sqrt(len(set(lengths or (1,))))
 
 
 # -- running

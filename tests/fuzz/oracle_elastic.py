@@ -14,6 +14,7 @@ from numba import njit
 from . import oracle
 
 __all__ = [
+    "COUNTED",
     "PARAMETERS",
     "PRICED",
     "ROUNDED",
@@ -43,6 +44,8 @@ PARAMETERS: dict[str, dict[str, tuple[Any, tuple[Any, ...]]]] = {
 PRICED = ("dtw", "dog_keeper", "frechet", "euclidean", "ddtw", "wdtw", "adtw", "shape_dtw")
 #: Those whose distances are rounded even of whole numbers.
 ROUNDED = ("wdtw", "twe", "edr")
+#: Those that are counts over lengths, whose last bits depend on the formula: 1 - 11 / 17 or 6 / 17.
+COUNTED = ("lcss", "edr")
 _CODES = {name: code for code, name in enumerate(PARAMETERS)}
 _WDTW, _ADTW, _ERP, _EDR, _LCSS, _MSM, _TWE = (
     _CODES[name] for name in ("wdtw", "adtw", "erp", "edr", "lcss", "msm", "twe")
@@ -293,7 +296,7 @@ def single_slack(
     spread = np.ptp(np.concatenate([*own, more]))
     if spread > 2.0**40 * np.ptp([*own[1], *more]):
         return None
-    if metric in ("lcss", "edr"):
+    if metric in COUNTED:
         epsilon = parameters["epsilon"]
         near = 8 * oracle.SINGLE * (spread + epsilon)
         ends = [matrix(X, Y, warp, metric, epsilon=epsilon + one) for one in (-near, near)]

@@ -273,15 +273,27 @@ class Neighbors(Recipe):
         return case.options["precision"] != "float32" or len(case.data["X"]) <= SHORT
 
     def slack(self, case: Case, D: np.ndarray, rows: Sample) -> np.ndarray | None:
-        """How far distances may be off beyond the promise: without a certificate, more."""
+        """How far distances may be off beyond the promise: without a certificate, more.
+
+        Infinitely far where a rounding decides which points match, or which path is the best: not
+        between equal series, which are 0 apart on all of them.
+        """
         options = case.options
-        sure = options["metric"] == "precomputed" or options.get("rotation_invariant")
-        if sure or options["precision"] != "float32":
+        if options["metric"] == "precomputed" or options.get("rotation_invariant"):
             return np.zeros(D.shape)
-        given, metric = options.get("metric_params") or {}, options["metric"]
+        given, metric, warp = options.get("metric_params") or {}, options["metric"], warp_of(case)
         X, Q = case.data["X"].series, rows.series
-        slack = oracle_elastic.single_slack(D, Q, X, warp_of(case), metric, **given)
-        return slack if slack is None else slack + slack_of(metric, [*X, *Q])
+        slack: np.ndarray | None = np.zeros(D.shape)
+        if options["precision"] == "float32":
+            slack = oracle_elastic.single_slack(D, Q, X, warp, metric, **given)
+        if slack is None:
+            return None
+        slack = slack + slack_of(metric, [*X, *Q]) * (options["precision"] == "float32")
+        for i, j in np.ndindex(D.shape):
+            alike = np.array_equal(Q[i], X[j])
+            if not alike and oracle_elastic.thresholds(metric, Q[i], X[j], given, warp):
+                slack[i, j] = np.inf
+        return slack
 
     def check(self, case: Case, found: dict) -> None:
         X, Q, options = case.data["X"], case.data["Q"], case.options
@@ -355,7 +367,7 @@ class Neighbors(Recipe):
         inside[rows, indices] = True
         check(inside.sum() == indices.size, f"{method}: repeated", indices)
         # counts over lengths are rounded, however whole the points are
-        exact = exact and options.get("metric") not in ("lcss", "edr")
+        exact = exact and options.get("metric") not in oracle_elastic.COUNTED
         off = slack if exact else slack + RELATIVE * np.where(np.isfinite(D), D, 0.0)
         if options["kneighbors.X"] == "none":
             check(not np.diag(inside).any(), f"{method}: itself", indices)
@@ -654,7 +666,9 @@ class ParameterSearch(Recipe):
             for i, row in enumerate(D):
                 reach = row.min() * (1 + (0 if exact_here else RELATIVE))
                 if not exact_here:
-                    reach += RELATIVE * (metric in ("lcss", "edr")) + slack_of(metric, X.series)
+                    reach += RELATIVE * (metric in oracle_elastic.COUNTED) + slack_of(
+                        metric, X.series
+                    )
                 rivals = np.flatnonzero(row <= reach)
                 rivals = rivals[:1] if exact_here else rivals
                 wrong = y[rivals] != y[i]
@@ -1142,7 +1156,7 @@ class Award:
         D = np.where(kept[None], self.distances(window), np.inf)
         best = D.min(axis=1)
         if not self.exact:
-            slack = RELATIVE * (self.metric in ("lcss", "edr")) + slack_of(
+            slack = RELATIVE * (self.metric in oracle_elastic.COUNTED) + slack_of(
                 self.metric, self.X.series
             )
             rivals = (D <= best[:, None] * (1 + RELATIVE) + slack) & np.isfinite(D)
@@ -1205,15 +1219,26 @@ class Award:
         index, distance = self.nearest(window, kept)
         n_classes = self.y.max() + 1
         ranks, nearness = np.zeros(len(self.X)), np.zeros(len(self.X))
-        for i, j in enumerate(index):
+        pairs: list[list[tuple[int, int]]] = [[] for _ in self.X.series]
+        for i, j in enumerate(index.tolist()):
             if j >= 0 and (kept[i] or self.options.get("voters", "all") == "all"):
                 same_class = self.y[i] == self.y[j]
                 ranks[j] += max(1, n_classes - 1) if same_class else -2
                 with np.errstate(divide="ignore", over="ignore"):
                     nearness[j] += np.float64(1.0) / distance[i] ** 2
+                pairs[j].append((min(i, j), max(i, j)))
         left = np.flatnonzero(kept)
         left = left[ranks[left] == ranks[left].min()]
         best = nearness[left].min()
-        if np.any((nearness[left] != best) & (nearness[left] <= best * (1 + RELATIVE))):
+        tied = left[nearness[left] <= best * (1 + RELATIVE)]
+        if (nearness[tied] != best).any():
+            raise Ambiguous
+        # sums that are equal here may differ in last bits there, but for 0, for infinity, and for
+        # one distance from both of its ends
+        rounded = not self.exact or self.metric in oracle_elastic.COUNTED
+        rounded &= 0 < best < np.inf
+        if rounded and len({tuple(pairs[one]) for one in tied}) > 1:
+            raise Ambiguous
+        if rounded and len(tied) > 1 and len(pairs[tied[0]]) > 1:
             raise Ambiguous
         return int(left[nearness[left] == best][-1])

@@ -41,10 +41,19 @@ from tests.fuzz.__main__ import main
 from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
 from tests.fuzz.instances import RARE, UNREACHED, reason_of
-from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing_recipes, parameters
+from tests.fuzz.machine import (
+    LONG,
+    _longest,
+    draw_case,
+    find_failure,
+    missing_methods,
+    missing_recipes,
+    parameters,
+)
 from tests.fuzz.oracle import Warp
 from tests.fuzz.recipe import RECIPES
 from tests.fuzz.recipes_anomalies import possible_scores, scores_of_rows
+from tests.fuzz.recipes_neighbors import Ambiguous, Award
 from tests.fuzz.schedule import COSTS, pick_recipe
 from tests.fuzz.shrink import _smaller as simpler
 from tests.fuzz.shrink import shrink
@@ -280,6 +289,51 @@ def test_a_radius_that_is_a_count_over_a_length_is_a_matter_of_rounding(fast_eng
     }
     data = {"X": Sample((x,)), "Q": Sample((q,))}
     assert_right(Case("skts.DTWNeighbors", data, options), fast_engine)
+
+
+def test_paths_between_shapes_that_tie_but_for_rounding_are_a_matter_of_rounding(fast_engine):
+    """Two paths are as good as each other: the points along one are a seventh farther apart."""
+    x = np.ldexp(np.array([[-3, 2, 1, 1, 0, -3, 0, -2, -3, 2]]) / 4 + 0.1, -20)
+    q = np.ldexp(np.array([[2, 0, 2, 4, 1, -3, 1]]) / 4 + 0.1, -5)
+    options = {
+        **draw_case(1, 1, "skts.DTWNeighbors")[0].options,
+        **{"metric": "shape_dtw", "metric_params": {"reach": 1}, "rotation_invariant": False},
+        **{"cost": "squared", "alignment": "global", "window": None, "n_neighbors": 1},
+        **{"precision": "auto", "call.also": "radius graph", "kneighbors.X": "some"},
+        **{"kneighbors.n_neighbors": 1, "radius": 0.058, "radius_neighbors_graph.radius": None},
+    }
+    recipe = RECIPES["skts.DTWNeighbors"]
+    for X, Q in ((x, q), (q, x)):
+        case = Case("skts.DTWNeighbors", {"X": Sample((X, Q)), "Q": Sample((Q,))}, options)
+        assert_right(case, fast_engine)
+        slack = recipe.slack(case, recipe.matrix(case, case.data["Q"]), case.data["Q"])
+        assert slack.tolist() == [[np.inf, 0.0]]
+
+
+def _lowest(series, metric, **given):
+    """The series that AWARD removes first, by the oracle; all labels are different."""
+    X, n = Sample(tuple(np.array([one]) for one in series)), len(series)
+    options = {"metric": metric, "metric_params": given, "cost": "absolute", "window": None}
+    award = Award(Case("skts.DTWCondenser", {"X": X, "y": list(range(n))}, options))
+    return award.lowest(np.inf, np.ones(n, bool))
+
+
+def test_sums_of_the_condenser_that_are_equal_by_chance_are_a_matter_of_rounding():
+    """The two ends of one distance are equal by themselves; those of another one are rounded."""
+    assert _lowest([[0.0], [1.1], [7.0], [9.2]], "dtw") == 3
+    assert _lowest([[0.0], [1.0], [7.0], [8.0]], "dtw") == 3
+    with pytest.raises(Ambiguous):
+        _lowest([[0.0], [1.0], [7.0], [8.0]], "wdtw", g=0.05)
+    with pytest.raises(Ambiguous):
+        _lowest([[0.0, 1, 2], [0, 1, 9], [50, 60, 70], [50, 60, 90]], "lcss", epsilon=0.5)
+
+
+def test_many_tiles_are_for_lines_that_are_not_long():
+    """A profile of 17 lengths has as many pairs as one of a line four times as long."""
+    line = Sample((np.zeros((1, 590)),), "single")
+    case = Case("skts.motifs.pan_matrix_profile", {"a": line}, {"windows": [*range(90, 107), 90]})
+    assert _longest(case) == 590 * np.sqrt(17) > LONG
+    assert _longest(Case("skts.motifs.segment", {"a": line}, {"window": 9})) == 590 < LONG
 
 
 def test_text_of_a_tree_that_has_no_room_is_refused(fast_engine):
