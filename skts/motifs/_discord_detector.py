@@ -273,8 +273,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         if all(np.isnan(one).all() for one in scores):
             raise ValueError(
                 f"There are no scores: no window of {length} points in the n_samples = "
-                f"{len(series)} series of X has {_many(scoring.n_neighbors)} that do not start "
-                f"within {scoring.exclusion} points of it or of each other."
+                f"{len(series)} series of X has {_many(scoring.n_neighbors)} not start "
+                f"within {min(exclusion, longest)} points of it or of each other."
             )
         self._remember_form(X, Series.of(series[0][np.newaxis]))
         self._scoring, self._pools = scoring, pools
@@ -602,8 +602,8 @@ def _lay_out(series: list[np.ndarray], gap: int) -> Pools:
 
 
 def _many(k: int) -> str:
-    """So many neighbours."""
-    return "a neighbour" if k == 1 else f"n_neighbors = {k} neighbours"
+    """So many neighbours, and the beginning of a clause about them."""
+    return "a neighbour that does" if k == 1 else f"n_neighbors = {k} neighbours that do"
 
 
 def _refuse_short(series: list[np.ndarray], length: int) -> None:
