@@ -266,14 +266,14 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             rule,
         )
         if scoring.n_neighbors > scoring.most_neighbors(series):
-            raise scoring.no_scores(len(series))  # before any work
+            raise scoring.no_scores(len(series), longest)  # before any work
         gap = scoring.gap(series)
         pools = tuple(private_line([each[c] for each in series], gap) for c in range(n_channels))
         work = scoring.work(pools, None)
         engine = get_engine(self.engine, work)
         scores = scoring.cut(self._run(work, engine), pools)
         if all(np.isnan(one).all() for one in scores):
-            raise scoring.no_scores(len(series))
+            raise scoring.no_scores(len(series), longest)
         self._remember_form(X, Series.of(series[0][np.newaxis]))
         self._scoring, self._pools = scoring, pools
         self._rows: dict[str, int] = {}
@@ -565,12 +565,12 @@ class _Scoring(NamedTuple):
         apart = self.exclusion + 1
         return sum(-(-(each.shape[1] - self.length + 1) // apart) for each in series)
 
-    def no_scores(self, n_samples: int) -> ValueError:
-        """The error where no window has enough neighbours."""
+    def no_scores(self, n_samples: int, longest: int) -> ValueError:
+        """The error where no window has enough neighbours, in series of so many points at most."""
         return ValueError(
             f"There are no scores: no window of {self.length} points in the n_samples = "
-            f"{n_samples} series of X has {_many(self.n_neighbors)} that do not start "
-            f"within {self.exclusion} points of it or of each other."
+            f"{n_samples} series of X has {_many(self.n_neighbors)} not start "
+            f"within {min(self.exclusion, longest)} points of it or of each other."
         )
 
     def work(self, a: Pools, b: Pools | None, since: int = 0) -> Reduction:
@@ -613,8 +613,8 @@ def _lay_out(series: list[np.ndarray], gap: int) -> Pools:
 
 
 def _many(k: int) -> str:
-    """So many neighbours."""
-    return "a neighbour" if k == 1 else f"n_neighbors = {k} neighbours"
+    """So many neighbours, and the beginning of a clause about them."""
+    return "a neighbour that does" if k == 1 else f"n_neighbors = {k} neighbours that do"
 
 
 def _refuse_short(series: list[np.ndarray], length: int) -> None:

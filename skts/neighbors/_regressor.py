@@ -34,7 +34,8 @@ class DTWNearestNeighborRegressor(NeighborsMixin, RegressorMixin, BaseEstimator)
         "frechet", the discrete Frechet distance) takes the largest of them; "euclidean" is without
         warping. "ddtw", "wdtw", "adtw", "shape_dtw", "erp", "edr", "lcss", "msm" and "twe" are
         further elastic distances: see `skts.metrics.pairwise_distances`. With "precomputed",
-        `X` is a matrix of distances to the training series.
+        `X` is a matrix of distances to the training series, and no other option of the distance is
+        used.
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
         their defaults.

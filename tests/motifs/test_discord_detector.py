@@ -338,6 +338,8 @@ def test_refusals(rng):
     # before any memory is taken for so many
     with pytest.raises(ValueError, match=r"has n_neighbors = 1000000000000 neighbours that"):
         DiscordDetector(5, n_neighbors=10**12).fit(x)
+    with pytest.raises(ValueError, match=r"neighbour that does not start within 40 points of it"):
+        DiscordDetector(5, exclusion=1_000).fit(x)  # more than there are: `exclusion_` is 40
     with pytest.raises(ValueError, match=r"Series 1 of X has 4 time points"):
         DiscordDetector(5).fit([x[0], x[0, :4]])
     model = DiscordDetector(5).fit(x)

@@ -22,7 +22,7 @@ from skts.engines import (
 )
 from skts.engines.cupy.shapelets import dilated_programs
 from skts.engines.families.shapelets.dilated import largest_squares
-from skts.engines.numba.shapelets import dilated_by_numpy
+from skts.engines.numba.shapelets import dilated_by_numpy, dilated_tiles
 
 
 def walks(rng, n, width, n_channels=1):
@@ -198,6 +198,27 @@ def test_numpy_finds_the_bits_of_the_kernels(kind):
     assert_array_equal(asked.finish(dilated_by_numpy.quantiles(asked, go), None), thresholds)
     work = ShapeletFeatures(shapelets, series, thresholds)
     assert_array_equal(dilated_by_numpy.features(work, go), run(work, engine="numba"))
+
+
+@pytest.mark.parametrize(("n_series", "small"), [(50, True), (30_000, False)])
+def test_many_short_series_are_no_small_work(rng, monkeypatch, n_series, small):
+    """NumPy is called for each of them, which takes longer than the steps do."""
+    seen = []
+
+    def prefer(seconds, *kernels, able, limit):
+        seen.append((*seconds(), limit))
+        return False
+
+    monkeypatch.setattr(dilated_tiles, "prefer_numpy", prefer)
+    series = walks(rng, n_series, 5)
+    shapelets = cut(rng, series, 2, [3], [1], raw=0.0)
+    rows = np.array([0, 1])
+    thresholds = run(DistanceQuantiles(shapelets, series, rows, rows), engine="numba")
+    assert all(total <= limit for _, total, limit in seen)  # of two series alone
+    seen.clear()
+    run(ShapeletFeatures(shapelets, series, thresholds), engine="numba")
+    assert all((total <= limit) == small for _, total, limit in seen)
+    assert sum(some for some, _, _ in seen) == pytest.approx(seen[0][1])
 
 
 @pytest.mark.parametrize("kind", ["channels", "unequal", "too small"])

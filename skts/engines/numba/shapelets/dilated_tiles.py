@@ -24,6 +24,8 @@ __all__ = ["DilatedTiles"]
 
 #: Seconds of NumPy in place of kernels that take some ten to compile, and those of a step.
 LIMIT, STEP = 2.0, 3e-9
+#: Seconds of the calls of NumPy for a series and a run of shapelets, however short it is.
+CALLS = 1e-4
 #: Bytes that kernels hold for windows of any length, at least.
 BUFFERS = 2**19
 
@@ -96,7 +98,8 @@ class DilatedTiles:
         """Whether NumPy computes a tile in place of a kernel: see `prefer_numpy`."""
 
         def seconds() -> tuple[float, float]:
-            return STEP * reduction.work(tile), STEP * reduction.total_work
+            total = _numpy_seconds(reduction)
+            return total * reduction.work(tile) / reduction.total_work, total
 
         def able() -> bool:
             return _numpy_bytes(reduction) <= most_bytes(self.budget())
@@ -120,6 +123,14 @@ def table_of(shapelets: DilatedShapelets, thresholds: np.ndarray) -> ShapeletTab
         thresholds,
     )
     return ShapeletTable(*(read_only(np.ascontiguousarray(column)) for column in table))
+
+
+def _numpy_seconds(reduction: ShapeletFeatures | DistanceQuantiles) -> float:
+    """About how long `dilated_by_numpy` takes: steps, and calls where series are short."""
+    calls = len(reduction.series) * (len(reduction.shapelets.runs) - 1)
+    if isinstance(reduction, DistanceQuantiles):  # each shapelet has one series
+        calls = min(calls, len(reduction.shapelets))
+    return STEP * reduction.total_work + CALLS * calls
 
 
 def _numpy_bytes(reduction: ShapeletFeatures | DistanceQuantiles) -> int:
