@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 from benchmarks import _records
 
 
@@ -42,18 +44,35 @@ def _line(row):
     return f"{row['work']}: {row['value']:.4g} {row['unit']}{goal} ({row['checked']})"
 
 
+#: Microseconds that a kernel waits: longer than the host takes for a launch behind it.
+WAIT = 500
+WAITING = r"""
+extern "C" __global__ void wait(int microseconds) {
+#if __CUDA_ARCH__ >= 700
+    for (int i = 0; i < microseconds; ++i) __nanosleep(1000);
+#endif
+}
+"""
+
+
 @contextmanager
 def launch_seconds(module, prefix):
-    """Seconds, by CUDA events, of launches of what a module loads under names that begin so."""
+    """Seconds, by CUDA events, of launches of what a module loads under names that begin so.
+
+    A kernel in front of the first event keeps the device busy until the launch has been queued: the
+    time between the events is that of the device alone, without what the host takes for a launch.
+    """
     import cupy
 
     load, seconds = module.load_kernel, []
+    wait = cupy.RawModule(code=WAITING).get_function("wait")
 
     def load_timed(file, name, *options):
         kernel = load(file, name, *options)
 
         def launch(*arguments, **more):
             start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            wait((1,), (1,), (np.int32(WAIT),))
             start.record()
             kernel(*arguments, **more)
             stop.record()

@@ -162,7 +162,7 @@ def length_rows(rng):
 
 
 def kernel_rows(rng):
-    """The walk alone, by CUDA events around its launches."""
+    """The walk on the device alone: see `launch_seconds`."""
     from skts.engines.cupy.profile import walk
 
     engine = find_engine("cupy")

@@ -33,7 +33,7 @@ ROOTS = (("in steps of 10", 10, 0.5, 0.1), ("all", 1, 1.0, 0.4))
 
 
 def kernel_rows(folder, options):
-    """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
+    """The walk on the device alone, see `launch_seconds`, over OSULeaf and sets of other widths."""
     from skts.engines.cupy.shapelets import walk as shapelet_walk
 
     for name, length, must, reach in (
