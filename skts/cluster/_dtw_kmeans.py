@@ -170,6 +170,10 @@ class DTWKMeans(
     under all others one may, a run ends after five in a row that do not lower it, and the best is
     kept. Each iteration compares all series with all centres, but under "dtw" and "euclidean".
 
+    `predict` and `transform` use the parameters that the estimator has when they are called: after
+    `set_params(metric=...)` or `set_params(window=...)` they compare series with the centres of the
+    last `fit` by the new distance.
+
     `partial_fit` is one iteration on the series of a batch: their labels and paths are exact, as
     those of `fit`. Each point of a centre becomes the mean of all points that were matched with it
     so far, each by the path that was best when its batch came. Earlier batches are not seen again:

@@ -138,6 +138,10 @@ class DTWKMedoids(
     medoids are 0, empty clusters are dropped. A medoid may itself be in the cluster of another one
     at distance 0.
 
+    `predict` and `transform` use the parameters that the estimator has when they are called: after
+    `set_params(metric=...)` or `set_params(window=...)` they compare series with the medoids of the
+    last `fit` by the new distance.
+
     References
     ----------
     .. [1] Kaufman, Rousseeuw. "Finding groups in data: an introduction to cluster analysis". Wiley,

@@ -162,6 +162,10 @@ class KShapeClusterer(
     A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
 
+    `predict` and `transform` use the parameters that the estimator has when they are called: after
+    `set_params(normalize=...)` they compare series that are normalised, or not, as it says now,
+    with the centres of the last `fit`.
+
     `partial_fit` is one iteration on the series of a batch: their labels and shifts are exact, as
     those of `fit`. A centre becomes the shape that correlates best with all members so far, each
     moved by the shift that was best when its batch came: it follows from the sums of the products
