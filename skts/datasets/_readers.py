@@ -231,7 +231,7 @@ def _check_encoding(path: Path) -> None:
     # text in UTF-16 or UTF-32 opens with a mark; without one, every other byte or more is 0
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or 0 in start:
         raise ValueError(
-            f"{path} is not text in UTF-8: it may be in UTF-16, or no text at all. Save it in UTF-8."
+            f"{path} is not text in UTF-8; it may be in UTF-16, or no text at all: save it again."
         )
 
 

@@ -235,7 +235,7 @@ def test_malformed_files(read, tmp_path, name, text, message):
 def test_text_in_other_units(tmp_path, name, encoding):
     path = tmp_path / name
     path.write_text("@relation a\n" + CLASSES + "1,2:a\n", encoding=encoding)
-    with pytest.raises(ValueError, match=re.escape(f"{path} is not text in UTF-8: it may be in")):
+    with pytest.raises(ValueError, match=re.escape(f"{path} is not text in UTF-8; it may be in")):
         read_series(path)
 
 
