@@ -265,17 +265,15 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             self.precision,
             rule,
         )
+        if scoring.n_neighbors > scoring.most_neighbors(series):
+            raise scoring.no_scores(len(series))  # before any work
         gap = scoring.gap(series)
         pools = tuple(private_line([each[c] for each in series], gap) for c in range(n_channels))
         work = scoring.work(pools, None)
         engine = get_engine(self.engine, work)
         scores = scoring.cut(self._run(work, engine), pools)
         if all(np.isnan(one).all() for one in scores):
-            raise ValueError(
-                f"There are no scores: no window of {length} points in the n_samples = "
-                f"{len(series)} series of X has {_many(scoring.n_neighbors)} that do not start "
-                f"within {scoring.exclusion} points of it or of each other."
-            )
+            raise scoring.no_scores(len(series))
         self._remember_form(X, Series.of(series[0][np.newaxis]))
         self._scoring, self._pools = scoring, pools
         self._rows: dict[str, int] = {}
@@ -561,6 +559,19 @@ class _Scoring(NamedTuple):
     def _within(self, longest: int) -> int:
         """The exclusion, as far as it matters: no two windows of a series are farther apart."""
         return min(self.exclusion, max(0, longest - 1))
+
+    def most_neighbors(self, series: list[np.ndarray]) -> int:
+        """How many windows of some series can be neighbours of one, at most."""
+        apart = self.exclusion + 1
+        return sum(-(-(each.shape[1] - self.length + 1) // apart) for each in series)
+
+    def no_scores(self, n_samples: int) -> ValueError:
+        """The error where no window has enough neighbours."""
+        return ValueError(
+            f"There are no scores: no window of {self.length} points in the n_samples = "
+            f"{n_samples} series of X has {_many(self.n_neighbors)} that do not start "
+            f"within {self.exclusion} points of it or of each other."
+        )
 
     def work(self, a: Pools, b: Pools | None, since: int = 0) -> Reduction:
         """The work of finding the neighbours of all windows of a line."""

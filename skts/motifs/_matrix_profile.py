@@ -21,6 +21,7 @@ from ..engines import (
     Join,
     MotifPair,
     TimedJoin,
+    check_size,
     get_engine,
     run,
 )
@@ -124,7 +125,8 @@ def matrix_profile(
         float is a fraction of the window, rounded up, and None means a quarter. With `b` all pairs
         count.
     k : int, default 1
-        Neighbours of each window.
+        Neighbours of each window. Where there are fewer, the others have an infinite distance and
+        the index -1.
     sides : bool, default False
         Whether to also find the nearest neighbour among earlier windows and among later ones; not
         with `b`.
@@ -236,7 +238,12 @@ def matrix_profile(
     else:
         chosen = chosen_dimensions(dimensions, included_channels(include, 1), 1)
         other = None if others is None else others[0]
-        work = Join(pool, other, length, n_neighbors=int(k), **options)
+        n_windows, n_places = (
+            line.points.size - length + 1 for line in (pool, pool if other is None else other)
+        )
+        if k > n_places:
+            check_size(16 * n_windows * int(k) * (3 if sides else 1), (n_windows, int(k)))
+        work = Join(pool, other, length, n_neighbors=min(int(k), n_places), **options)
         if time_limit is not None:
             work = TimedJoin.of(work, time_limit)
         rows = []
@@ -249,10 +256,9 @@ def matrix_profile(
                 at = slice(None)
             distances, indices = (np.ascontiguousarray(values.T[at]) for values in one[:2])
             return MatrixProfile(distances, indices, **more, dimensions=np.array(chosen))
-        column = 0 if k == 1 else slice(None)
-        return MatrixProfile(
-            one.distances[:, column], one.indices[:, column], **more, share=found.share
-        )
+        column: Any = 0 if k == 1 else slice(None)
+        distances, indices = _filled(one[0], np.inf, int(k)), _filled(one[1], -1, int(k))
+        return MatrixProfile(distances[:, column], indices[:, column], **more, share=found.share)
 
     if not sides:
         return _record(found)
@@ -517,6 +523,12 @@ def _windows(
 def _n_axes(given: Any) -> int:
     """How many axes an array has, wherever it lies."""
     return len(given.shape if hasattr(given, "shape") else np.shape(given))
+
+
+def _filled(values: np.ndarray, value: float, k: int) -> np.ndarray:
+    """Values of k neighbours of each window: also of those that no window can have."""
+    missing = k - values.shape[1]
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=value) if missing else values
 
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:

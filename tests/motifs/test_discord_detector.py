@@ -335,6 +335,9 @@ def test_refusals(rng):
         DiscordDetector(30).fit(x)
     with pytest.raises(ValueError, match=r"has n_neighbors = 9 neighbours that do not start"):
         DiscordDetector(5, n_neighbors=9).fit(x)
+    # before any memory is taken for so many
+    with pytest.raises(ValueError, match=r"has n_neighbors = 1000000000000 neighbours that"):
+        DiscordDetector(5, n_neighbors=10**12).fit(x)
     with pytest.raises(ValueError, match=r"Series 1 of X has 4 time points"):
         DiscordDetector(5).fit([x[0], x[0, :4]])
     model = DiscordDetector(5).fit(x)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts import MotifFinder, config_context
 from skts.datasets import load_ecg
 from skts.engines import find_engine
+from skts.exceptions import MemoryBudgetError
 from skts.motifs import discords, matrix_profile, motifs
 from tests import reference_motifs as reference
 from tests.engines.profile.test_join import KINDS, make_line
@@ -179,6 +180,23 @@ def test_auto_goes_on_with_mk_where_a_profile_does_not_fit(rng, monkeypatch):
     for one, other in zip(found, expected, strict=True):
         for a, b in zip(one, other, strict=True):
             assert_array_equal(a, b)
+
+
+def test_neighbours_that_no_window_can_have_take_no_working_memory(rng):
+    x = rng.normal(size=60)
+    for b, n_places in ((None, 53), (x[:30], 23)):
+        every = matrix_profile(x, b, window=8, k=n_places, engine="numba")
+        with config_context(memory="8MiB"):
+            found = matrix_profile(x, b, window=8, k=5000, sides=b is None, engine="numba")
+        assert found.distances.shape == found.indices.shape == (53, 5000)
+        assert_array_equal(found.distances[:, :n_places], every.distances)
+        assert_array_equal(found.indices[:, :n_places], every.indices)
+        assert (found.indices[:, n_places:] == -1).all()
+        assert np.isinf(found.distances[:, n_places:]).all()
+        assert found.left is None or found.left.indices.shape == (53, 5000)
+    message = r"The result of shape \(53, 1000000000000\) needs .* TiB; this machine has"
+    with pytest.raises(MemoryBudgetError, match=message):
+        matrix_profile(x, window=8, k=10**12)
 
 
 def test_top_k_and_sides(rng, fast_engine):
