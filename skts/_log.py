@@ -1,10 +1,10 @@
-"""Lines for the user while long work goes on: the logger "skts"."""
+"""Lines for the user while long work goes on: the logger "skts"; and words of messages."""
 
 from __future__ import annotations
 
 import logging
 
-__all__ = ["LOGGER", "tell"]
+__all__ = ["LOGGER", "counted", "tell"]
 
 LOGGER = logging.getLogger("skts")
 if LOGGER.level == logging.NOTSET:
@@ -24,3 +24,14 @@ def tell(text: str) -> None:
         LOGGER.info(text)
     elif LOGGER.isEnabledFor(logging.INFO):
         print(text)
+
+
+def counted(number: float | str, thing: str) -> str:
+    """So many of a thing, whose plural ends in s.
+
+    Examples
+    --------
+    >>> counted(1, "channel"), counted(2, "channel")
+    ('1 channel', '2 channels')
+    """
+    return f"{number} {thing}" + ("" if number in (1, "1") else "s")

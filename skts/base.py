@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from . import _version
+from ._log import counted
 from ._parameters import refuse_truth
 from ._scalars import plain
 from ._validation import (
@@ -149,8 +150,8 @@ class SeriesMixin:
             swapped = n_timepoints == self.n_channels_ and not is_list_of_series(X)
             advice = f" If the channels come last, write {transposed(X, 'X', (0, 2, 1))}."
             raise ValueError(
-                f"X has {n_channels} channels, but {type(self).__name__} is expecting "
-                f"{self.n_channels_} channels as input.{advice if swapped else ''}"
+                f"X has {counted(n_channels, 'channel')}, but {type(self).__name__} is expecting "
+                f"{counted(self.n_channels_, 'channel')} as input.{advice if swapped else ''}"
             )
 
     def _validate_target(self, X: Any, y: Any) -> np.ndarray:

@@ -97,7 +97,7 @@ def test_frames_of_a_row_for_each_point_are_series():
         model.kneighbors(query), again.kneighbors([x + 0.1 for x in one[1:]]), strict=True
     ):
         assert_array_equal(a, b)
-    with pytest.raises(ValueError, match="expecting 1 channels"):
+    with pytest.raises(ValueError, match="expecting 1 channel as input"):
         model.predict(frame)
 
 
@@ -374,7 +374,7 @@ def test_a_read_only_memory_map_of_channels(tmp_path, rng):
         (np.zeros((4, 2, 0)), r"shape \(4, 2, 0\) .*1 time point"),
         ([[1, 2], [1], []], "series 2 of X is empty"),
         ([np.ones((2, 3)), np.ones((2, 0))], "series 1 of X is empty"),
-        ([np.ones((2, 5)), np.ones(5)], "series 1 of X has 1 channels where series 0 has 2"),
+        ([np.ones((2, 5)), np.ones(5)], "series 1 of X has 1 channel where series 0 has 2"),
         ([np.array([1j])], "Complex data not supported"),
         (np.array([[1, "b"]], object), "could not convert string to float: 'b'"),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
+from .._log import counted
 from ..engines import Series, lies_on_gpu
 from .forms import as_host, form_of, is_list_of_series, shortened, transposed
 from .layout import (
@@ -364,7 +365,8 @@ def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
                     f"[x.T for x in {input_name}]."
                 )
             raise ValueError(
-                f"The {name} has {len(array)} channels where series 0 has {len(arrays[0])}.{advice}"
+                f"The {name} has {counted(len(array), 'channel')} where series 0 has "
+                f"{len(arrays[0])}.{advice}"
             )
         arrays.append(array)
     return arrays

@@ -23,7 +23,7 @@ from .._alignment import (
     alignment_of,
     terms,
 )
-from .._log import tell
+from .._log import counted, tell
 from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
@@ -309,7 +309,7 @@ def start_of(
         given = check_one(init, "init")
         if given.n_channels != series.n_channels:
             raise ValueError(
-                f"init has {given.n_channels} channels, and the series of X have "
+                f"init has {counted(given.n_channels, 'channel')}, and the series of X have "
                 f"{series.n_channels}."
             )
         return given

@@ -27,7 +27,7 @@ from .._alignment import (
     alignment_of,
     terms,
 )
-from .._log import tell
+from .._log import counted, tell
 from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
@@ -463,8 +463,8 @@ class DTWKMeans(
         given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
         if given.n_channels != self.n_channels_:
             raise ValueError(
-                f"cluster_centers_ has {given.n_channels} channels, and the series that were "
-                f"fitted have {self.n_channels_}."
+                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
+                f"were fitted have {self.n_channels_}."
             )
         return series, given
 
@@ -491,7 +491,7 @@ class DTWKMeans(
         given = check_series(self.init, input_name="init", new=False)
         if (len(given), given.n_channels) != (self.n_clusters, series.n_channels):
             raise ValueError(
-                f"init holds {len(given)} centres of {given.n_channels} channels; "
+                f"init holds {len(given)} centres of {counted(given.n_channels, 'channel')}; "
                 f"{self.n_clusters} of {series.n_channels} are needed here."
             )
         return given.freeze()

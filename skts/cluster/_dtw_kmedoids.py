@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._distance_rows import DistanceRows
-from .._log import tell
+from .._log import counted, tell
 from .._metrics import COST, METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, is_3d
@@ -342,8 +342,8 @@ class DTWKMedoids(
         given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
         if given.n_channels != self.n_channels_:
             raise ValueError(
-                f"cluster_centers_ has {given.n_channels} channels, and the series that were "
-                f"fitted have {self.n_channels_}."
+                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
+                f"were fitted have {self.n_channels_}."
             )
         return series, given
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._log import counted
+
 __all__ = ["TrainTest", "read_series", "read_train_test"]
 
 Series = np.ndarray | list[np.ndarray]
@@ -302,7 +304,9 @@ def _read_delimited(
         if not label:
             raise line.error("the label is missing.")
         if series and len(fields) != len(series[0]):
-            raise line.error(f"{len(fields)} points, but the lines before have {len(series[0])}.")
+            raise line.error(
+                f"{counted(len(fields), 'point')}, but the lines before have {len(series[0])}."
+            )
         series.append(_points(fields, line))
         labels.append(_label(label, line))
     _not_empty(series, path)
@@ -364,14 +368,18 @@ class _Header:
             shown = str(lengths) if len(lengths) <= 8 else f"{lengths[:8]} and more"
             raise line.error(f"the channels have different lengths, {shown}.")
         if self.univariate and len(channels) > 1:
-            raise line.error(f"{len(channels)} channels, but the header says @univariate true.")
+            raise line.error(
+                f"{counted(len(channels), 'channel')}, but the header says @univariate true."
+            )
         if self.n_channels not in (None, len(channels)):
             raise line.error(
-                f"{len(channels)} channels, but the header says @dimensions {self.n_channels}."
+                f"{counted(len(channels), 'channel')}, but the header says @dimensions "
+                f"{self.n_channels}."
             )
         if self.n_timepoints not in (None, lengths[0]):
             raise line.error(
-                f"{lengths[0]} points, but the header says @seriesLength {self.n_timepoints}."
+                f"{counted(lengths[0], 'point')}, but the header says @seriesLength "
+                f"{self.n_timepoints}."
             )
 
 
@@ -405,11 +413,13 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
         header.check(channels, line)
         sample = np.stack(channels)
         if samples and len(sample) != len(samples[0]):
-            raise line.error(f"{len(sample)} channels, but the lines before: {len(samples[0])}.")
+            raise line.error(
+                f"{counted(len(sample), 'channel')}, but the lines before: {len(samples[0])}."
+            )
         if header.equal_length and samples and sample.shape != samples[0].shape:
             raise line.error(
-                f"{sample.shape[1]} points after series of {samples[0].shape[1]}, but the header "
-                "says @equalLength true."
+                f"{counted(sample.shape[1], 'point')} after series of {samples[0].shape[1]}, but "
+                "the header says @equalLength true."
             )
         samples.append(sample)
     _not_empty(samples, path)

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
+from .._log import counted
 from .._metrics import ALIGNMENT, COST, WINDOW
 from .._parameters import N_JOBS, warn_user
 from .._validation import check_layout, check_one, check_series, transposed
@@ -84,5 +85,6 @@ def check_sets(
 def _same_channels(left: Series, right: Series, names: tuple[str, str]) -> None:
     if left.n_channels != right.n_channels:
         raise ValueError(
-            f"{names[0]} has {left.n_channels} channels where {names[1]} has {right.n_channels}."
+            f"{names[0]} has {counted(left.n_channels, 'channel')} where {names[1]} has "
+            f"{right.n_channels}."
         )

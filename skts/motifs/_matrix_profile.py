@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 
+from .._log import counted
 from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
 from .._validation import check_multivariate, check_univariate
@@ -549,8 +550,8 @@ def _channel_lines(
     (first, one), (second, other) = there[0], there[-1]
     if len(one) != len(other):
         raise ValueError(
-            f"{first} has {len(one)} channels and {second} has {len(other)}: the windows of two "
-            "series are compared channel by channel."
+            f"{first} has {counted(len(one), 'channel')} and {second} has {len(other)}: the "
+            "windows of two series are compared channel by channel."
         )
     return [*lines, None][:2], length
 

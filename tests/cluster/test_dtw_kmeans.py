@@ -266,7 +266,7 @@ def test_messages(fast_engine, rng):
         DTWKMeans(4, random_state=0, max_iter=1, tol=0, engine=fast_engine).fit(X)
     for options, message in (
         ({"n_clusters": 21}, "n_samples=20 should be >= n_clusters=21"),
-        ({"n_clusters": 3, "init": X[:2]}, "init holds 2 centres of 1 channels; 3 of 1"),
+        ({"n_clusters": 3, "init": X[:2]}, "init holds 2 centres of 1 channel; 3 of 1"),
         ({"metric": "warped"}, "The 'metric' parameter"),
         ({"tol": -1.0}, "The 'tol' parameter"),
     ):

@@ -65,7 +65,7 @@ def test_a_matrix_that_cannot_fit_is_refused_at_once():
 def test_channels_must_agree():
     with pytest.raises(ValueError, match="X has 2 channels where Y has 3"):
         pairwise_dtw(np.zeros((1, 2, 4)), np.zeros((1, 3, 4)))
-    with pytest.raises(ValueError, match="x has 1 channels where y has 2"):
+    with pytest.raises(ValueError, match="x has 1 channel where y has 2"):
         dtw(np.zeros(3), np.zeros((2, 3)))
 
 

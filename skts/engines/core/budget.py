@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from ..._config import get_config, parse_memory
+from ..._log import counted
 from ...exceptions import MemoryBudgetError
 
 __all__ = [
@@ -37,12 +38,15 @@ def format_bytes(size: float) -> str:
     --------
     >>> format_bytes(3 * 2**29)
     '1.5 GiB'
+    >>> format_bytes(1)
+    '1 byte'
     """
-    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    units = ["byte", "KiB", "MiB", "GiB", "TiB"]
     while size >= 1024 and len(units) > 1:
         size /= 1024
         units.pop(0)
-    return f"{size:.4g} {units[0]}"
+    number = f"{size:.4g}"
+    return counted(number, units[0]) if len(units) == 5 else f"{number} {units[0]}"
 
 
 def physical_memory() -> int:

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..._config import get_config
+from ..._log import counted
 from .budget import format_bytes
 
 if TYPE_CHECKING:
@@ -42,15 +43,11 @@ def describe_shares(
 def _describe(reduction: Reduction, where: str, tiles: Sequence[Tile], workers: int) -> str:
     rows, cols = reduction.shape
     text = f"{type(reduction).__name__}: {rows} x {cols} on {where}"
-    text += f", {sum(map(reduction.work, tiles)):.3g} cells in {_count(len(tiles), 'part')}"
+    text += f", {sum(map(reduction.work, tiles)):.3g} cells in {counted(len(tiles), 'part')}"
     if len(tiles) > 1:
         largest = max((tile.shape for tile in tiles), key=lambda s: s[0] * s[1])
         text += f" of up to {largest[0]} x {largest[1]}"
-    return f"{text}, {_count(workers, 'worker')}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+    return f"{text}, {counted(workers, 'worker')}"
 
 
 #: Steps a second that earlier work of a kind has reached: engine, kind, workers.

@@ -253,7 +253,7 @@ def test_no_work_no_tiles():
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(10, "10 bytes"), (2**20, "1 MiB"), (3 * 2**40, "3 TiB")]
+    ("size", "text"), [(1, "1 byte"), (10, "10 bytes"), (2**20, "1 MiB"), (3 * 2**40, "3 TiB")]
 )
 def test_format_bytes(size, text):
     assert format_bytes(size) == text
