@@ -38,7 +38,8 @@ RARE = {
         "one distance and one number of channels"
     ),
     "elastic/* *<float, *Edr<float, false>*": (
-        "no case has searched by this distance in float32; whether one can is not known"
+        "searches in float32 by edits with an epsilon that is given, of one channel and without a "
+        "band, as `DTWNearestNeighbor` does; since this run cases draw more of them"
     ),
     "elastic/narrow.cu narrow<double, 5, 1, Weighted<double, Squared, true>>": (
         "narrow bands of one number of columns, of weights of both series; the same of absolute "

@@ -524,6 +524,19 @@ def test_instances_of_kernels_are_reached_or_have_a_reason():
     assert not [name for name in RARE if not fnmatch.filter(left, name)]
 
 
+def test_searches_in_float32_count_edits_within_a_given_epsilon():
+    """The kernel for one channel without a band, which few cases reach."""
+
+    def reaches(case):
+        options, (first, *_) = case.options, case.data["X"].series
+        given = (options.get("metric_params") or {}).get("epsilon")
+        edits = options["metric"] == "edr" and given is not None and options["window"] is None
+        return edits and len(first) == 1 and options["precision"] == "float32"
+
+    cases = (draw_case(0, number, "skts.DTWNeighbors")[0] for number in range(600))
+    assert any(map(reaches, cases))
+
+
 @pytest.mark.slow
 def test_a_run_ends_by_the_clock(tmp_path):
     """A case that goes on is stopped, named, and no failure; what was counted is kept."""
