@@ -27,11 +27,18 @@ def tell(text: str) -> None:
 
 
 def counted(number: float | str, thing: str) -> str:
-    """So many of a thing, whose plural ends in s.
+    """Say how many there are of a thing.
 
-    Examples
-    --------
-    >>> counted(1, "channel"), counted(2, "channel")
-    ('1 channel', '2 channels')
+    Parameters
+    ----------
+    number : int, float or str
+        How many.
+    thing : str
+        The thing, whose plural ends in s.
+
+    Returns
+    -------
+    str
+        Such as "1 channel" or "2 channels".
     """
     return f"{number} {thing}" + ("" if number in (1, "1") else "s")
