@@ -50,6 +50,10 @@ class KShape(Recipe):
             "precision": d.pick("precision", ("auto", "float64")),
             "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
+        if not options["normalize"] and X.dtype == "float64" and d.chance(0.3):
+            # steps at a level: of what is centred away roundings are left, and little else
+            level, step = 10.0 ** d.whole(-3, 3), 2.0 ** -d.whole(1, 12)
+            X = X.of([level * (1 + step * (one > np.median(one))) for one in X.series])
         data = {"X": X, "Q": Q}
         if init == "centers":
             size = X.n_channels, int(X.lengths.max())
