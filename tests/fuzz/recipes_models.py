@@ -35,7 +35,8 @@ class KShape(Recipe):
              "batch centers": 1e-6, "batch inertia": 1e-9}  # fmt: skip
 
     def draw(self, d: Draw) -> Case:
-        n, most = d.whole(1, 14), 70
+        # a few are longer than what the matrices of clusters are formed of
+        n, most = (d.whole(1, 4), 150) if d.chance(0.15) else (d.whole(1, 14), 70)
         X, Q = halves(d, n, d.whole(1, 3), most)
         k = min(n, d.whole(1, 4))
         init = d.pick("init", ("random", "series", "plusplus", "centers"), (3, 2, 2, 3))
