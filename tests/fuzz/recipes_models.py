@@ -35,7 +35,8 @@ class KShape(Recipe):
              "batch centers": 1e-6, "batch inertia": 1e-9}  # fmt: skip
 
     def draw(self, d: Draw) -> Case:
-        n, most = d.whole(1, 14), 70
+        # a few are longer than what the matrices of clusters are formed of
+        n, most = (d.whole(1, 4), 150) if d.chance(0.15) else (d.whole(1, 14), 70)
         X, Q = halves(d, n, d.whole(1, 3), most)
         k = min(n, d.whole(1, 4))
         init = d.pick("init", ("random", "series", "plusplus", "centers"), (3, 2, 2, 3))
@@ -50,6 +51,10 @@ class KShape(Recipe):
             "precision": d.pick("precision", ("auto", "float64")),
             "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
+        if not options["normalize"] and X.dtype == "float64" and d.chance(0.3):
+            # steps at a level: of what is centred away roundings are left, and little else
+            level, step = 10.0 ** d.whole(-3, 3), 2.0 ** -d.whole(1, 12)
+            X = X.of([level * (1 + step * (one > np.median(one))) for one in X.series])
         data = {"X": X, "Q": Q}
         if init == "centers":
             size = X.n_channels, int(X.lengths.max())
