@@ -95,5 +95,7 @@ def planned_works() -> list[Reduction]:
         SubsequenceNeighbors(wanted, long, Warping(window=3), n_neighbors=None, radius=5.0),
         *(SBDAssign(shapes, centers), SBDMatrix(shapes, shapes)),
         SBDCenters(shapes, labels, shifts, 4),
+        # more distances than are measured at a time
+        ChannelJoin.of([wide[0]] * 60, None, 35, ChannelRule((7,))),
     ]
     return works

@@ -37,6 +37,12 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/elastic/rotation.py": [
         (
+            "EuclideanRotation.search",
+            "step = max(1, 2**36 // (self.n * self.n * n_cols))",
+            ("** -> *",),
+            TOGETHER,
+        ),
+        (
             "WarpedRotation.update",
             "if not self.lowered or k > self.shape[1]:",
             ("not self.lowered or k > self.shape[1]",),
@@ -294,7 +300,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             SPARES,
         ),
         ("search", "if need > 0 and within[q] == np.inf:", None, SPARES),
-        ("keep_matches", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
+        (
+            "keep_matches",
+            "nearer = nearer or found < within[q]",
+            ("< -> <=", "q -> q - 1"),
+            SPARES,
+        ),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "bound_by_query",
@@ -1473,6 +1484,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/narrow.cu": [
         (
+            "masks",
+            "for (int s = 0; s < K + 2 * (R - 1); ++s) {",
+            ("< -> <=",),
+            "a step more, in which every row is beyond its last column",
+        ),
+        (
             "blocks_per_sm",
             "return registers <= 128 ? 4 : registers <= 170 ? 3 : 2;",
             ("128 -> 129",),
@@ -1491,7 +1508,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "",
             "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
-            ("9.4 -> 18.8",),
+            ("9.4 -> 18.8", "2.0 -> 4.0"),
             FASTEST,
         ),
     ],
@@ -1560,6 +1577,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "search/channels.py": [
         (
+            "_Search.run",
+            "start, groups = start + groups * LANES, min(2 * groups, MOST)",
+            ("2 -> 3",),
+            TOGETHER,
+        ),
+        (
             "bound_windows",
             "if both and not lanes.least_of(total) > limit:",
             ("and -> or",),
@@ -1615,6 +1638,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "profile/walk.py": [
         ("seeds", "line = np.empty(min(out.size, SEEDS) + length - 1)", ("- -> +",), UNREAD),
+    ],
+    _E + "cupy/kshape/short.cu": [
+        (
+            "double",
+            "constexpr int FIRST = STEPS - 3 > 0 ? STEPS - 3 : 0, LAST = 2 * STEPS - 1;",
+            ("0 -> 1 #0",),
+            "of four steps one fragment more, before the centre: zeros are added",
+        ),
+    ],
+    _E + "cupy/profile/channels.cuh": [
+        (
+            "V",
+            "order_channels<M, FIRST + SIZE / 2, SIZE / 2>(values);",
+            ("2 -> 1 #1",),
+            "values behind these are put in order, too, before their own turn",
+        ),
+    ],
+    _E + "cupy/profile/pairs.cu": [
+        (
+            "fill_block",
+            "const bool has_row = block.n_cols > 1 || block.n_rows == 1;",
+            ("> -> >=",),
+            "where row and column meet both have the same sum, in the same order",
+        ),
     ],
 }
 

@@ -442,3 +442,15 @@ def test_a_centre_that_is_nearer_by_what_ties_and_errors_explain_is_no_fault(rng
         )
         checks = list(work.verify(answer, lambda size, most=0: range(size)))
         assert [check.holds for check in checks if "which is not 0" in check.item] == [right]
+
+
+@pytest.mark.parametrize("n_timepoints", [12, 90])
+def test_each_call_has_its_own_labels_and_shifts(fast_engine, rng, n_timepoints):
+    """Whatever is kept of an array: others may come with the same one."""
+    X = shapes(rng, 40, n_timepoints)
+    labels = [rng.integers(0, 3, 40).astype(np.int32) for _ in range(2)]
+    shifts = [rng.integers(1 - n_timepoints, n_timepoints, 40).astype(np.int32) for _ in range(2)]
+    for i, j in ((0, 0), (0, 1), (0, 0), (1, 0), (1, 1), (1, 1)):
+        found = run(SBDCenters(X, labels[i], shifts[j], 3), engine=fast_engine).values
+        expected = reference.centers(X.values, labels[i], shifts[j], 3, True)
+        assert_same_centers(found, expected)

@@ -87,6 +87,19 @@ def test_a_hint_rules_out_what_is_farther(rng):
     assert_array_equal(found[1][8], [7, 6])
 
 
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("known", [2.0, np.inf])
+def test_the_limit_of_a_window_is_the_kth_least_of_its_upper_values(rng, k, known):
+    """As low as can be, for what is farther need not be measured; never lower."""
+    hint = np.full(1, known)
+    tops = candidates.open_candidates(0, hint, np.empty((1, k)), np.empty((1, k), int)).tops[0]
+    values = [*tops]
+    for value in rng.integers(0, 8, 30) / 2:
+        candidates._lower(tops, value)
+        values.append(value)
+        assert_array_equal(tops, np.sort(values)[:k])
+
+
 def test_scores_from_which_on_a_pair_may_be_near():
     squares = candidates.Squares(20.0, 4.0, 0.5)
     need = candidates.needed_score(squares, 7.5)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import reference_channels
 from numpy.testing import assert_allclose, assert_array_equal
 from reference_channels import channel_join
 
@@ -21,7 +22,9 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.constants import JOIN_GROUP
+from skts.engines.core.plan import Tile
 from skts.engines.cupy.profile.channel_programs import choose_walk
+from skts.engines.families.profile.channels import nearest_of_all_channels
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
@@ -207,6 +210,35 @@ def test_several_tiles(rng, fast_engine, walk):
         alone = run(work, engine=fast_engine)
         assert_array_equal(alone.distances[:, 0], found.distances[:, at])
         assert_array_equal(alone.indices[:, 0], found.indices[:, at])
+
+
+@pytest.mark.parametrize("at_a_time", [1, 500, 10**9])
+@pytest.mark.parametrize("since", [0, 25])
+@pytest.mark.parametrize("within", [True, False])
+def test_all_pairs_of_a_tile_and_no_others(rng, within, since, at_a_time):
+    """On the diagonal and off it, from NumPy, as where a work is too small for a walk."""
+    line = make_channels(("walk", "gaps", "flat stretches"), 46, rng)
+    rule = ChannelRule((1, 3))
+    work = ChannelJoin.of(line, None if within else line, 7, rule, exclusion=3, since=since)
+    lines = [one.points for one in work.channels]
+    means = [reference_channels.mean_distances(lines, lines, 7, number) for number in (1, 3)]
+    for tile in (Tile(0, 40, 0, 40), Tile(0, 9, 20, 40), Tile(5, 17, 9, 33), Tile(0, 40, 39, 40)):
+
+        def admissible(i, j, tile=tile):
+            there = tile.row <= i < tile.row_stop and tile.col <= j < tile.col_stop
+            return there and (not within or (j - i > 3 and j >= since))
+
+        found = nearest_of_all_channels(
+            work, tile, find_engine("numba").window_distances, at_a_time, np.zeros(1, np.uint8)
+        )
+        for at, of_rows in enumerate(means):
+            sides = [(found.rows, *reference_channels.nearest(of_rows, admissible), tile.rows)]
+            if within:
+                turned = reference_channels.nearest(of_rows.T, lambda j, i: admissible(i, j))
+                sides.append((found.cols, *turned, tile.cols))
+            for nearest, distances, places, here in sides:
+                assert_array_equal(nearest.distances[:, at], distances[here])
+                assert_array_equal(nearest.indices[:, at], places[here])
 
 
 @pytest.mark.gpu

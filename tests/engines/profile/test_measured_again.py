@@ -50,3 +50,21 @@ def test_a_window_without_admissible_neighbours_is_not_measured():
     assert [part.shape for part in calls] == [(2, 5)]  # the others have none after them
     assert_array_equal(nearest.distances[:, 0], [7, 8, np.inf, np.inf, np.inf])
     assert_array_equal(nearest.indices[:, 0], [3, 4, -1, -1, -1])
+
+
+def test_no_more_distances_are_held_than_a_batch_has(rng):
+    """Where all windows may lack a neighbour: each is measured once, some at a time."""
+    line = ConcatenatedSeries.of([rng.normal(size=3000)])
+    work = Join(line, None, 1, 0, normalize=False)
+    kinds = Kinds(np.zeros(3000, bool), np.ones(3000, bool))
+    nearest, calls = work.start().lists[0].copy(), []
+
+    def measure(part):
+        calls.append(part)
+        return np.ones(part.shape)
+
+    work._measure_again(np.zeros(3000), nearest, "both", kinds, kinds, measure)
+    assert all(n_rows * n_cols <= 2**23 for n_rows, n_cols in (part.shape for part in calls))
+    assert len(calls) == 2
+    assert_array_equal(np.concatenate([part.positions for part in calls]), np.arange(3000))
+    assert_array_equal(nearest.distances, np.ones((3000, 1)))

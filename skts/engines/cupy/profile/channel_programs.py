@@ -11,6 +11,7 @@ __all__ = [
     "HEIGHT",
     "KEPT_AT_ONCE",
     "MANY",
+    "MEASURED_AT_ONCE",
     "MOST_CHANNELS",
     "ChannelKernel",
     "choose_walk",
@@ -36,6 +37,8 @@ HEIGHT = 1024
 #: Pairs of many channels that are told apart at a time, when a list is made shorter; blocks of a
 #: walk.
 KEPT_AT_ONCE, BLOCKS_AT_ONCE = 2**18, 2**18
+#: Distances of listed pairs that are measured at a time.
+MEASURED_AT_ONCE = 2**24
 
 
 class ChannelKernel(NamedTuple):

@@ -18,6 +18,7 @@ from .channel_programs import (
     HEIGHT,
     KEPT_AT_ONCE,
     MANY,
+    MEASURED_AT_ONCE,
     MOST_CHANNELS,
     choose_walk,
 )
@@ -72,7 +73,7 @@ class ChannelTiles:
         lists += run_bytes(n_channels) * runs_room(n_channels, rows + cols)
         blocks = min(BLOCKS_AT_ONCE, (rows // HEIGHT + 1) * ((cols + HEIGHT) // 32 + 1))
         lists += 8 * n_channels * blocks if n_channels >= MANY else 0
-        measured = min(2**24, n_channels * capacity) * (16 + 8)
+        measured = min(MEASURED_AT_ONCE, n_channels * capacity) * (16 + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:

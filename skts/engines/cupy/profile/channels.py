@@ -27,7 +27,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, ChannelKernel
+from .channel_programs import HEIGHT, MEASURED_AT_ONCE, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -48,8 +48,8 @@ MOST_NEEDED, NOTHING = np.float32(MOST_FINITE), np.float32(-1)
 #: What lines tell of their windows, and what those of the search tell.
 KINDS = "finite", "constant"
 SEARCH = "mean", "norm", "size", "slip", "regular", "hidden", "points"
-#: Distances that are measured at a time; threads of a block that measures.
-AT_A_TIME, THREADS = 2**24, 128
+#: Threads of a block that measures.
+THREADS = 128
 #: Most blocks of a launch.
 MOST_BLOCKS = 2**31 - 1
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
@@ -412,7 +412,7 @@ def walk_few(work: ChannelWalk) -> None:
             fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
             waiting = cut(waiting[0], fitting)
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
-        step = AT_A_TIME // first.channels
+        step = MEASURED_AT_ONCE // first.channels
         for start in range(0, len(kept), step):
             measure(work, kept[start : start + step])
     laid.keep(work)

@@ -12,8 +12,15 @@ import numpy as np
 from ...core.constants import LISTED_ROWS
 from ..loading import blocks_for, load_kernel
 from ..transfers import read_number, to_host
-from .channel_programs import BLOCKS_AT_ONCE, HEIGHT, KEPT_AT_ONCE, MANY, ChannelKernel
-from .channels import AT_A_TIME, THREADS, ChannelWalk, cut, launch_walk, measure, walk_few
+from .channel_programs import (
+    BLOCKS_AT_ONCE,
+    HEIGHT,
+    KEPT_AT_ONCE,
+    MANY,
+    MEASURED_AT_ONCE,
+    ChannelKernel,
+)
+from .channels import THREADS, ChannelWalk, cut, launch_walk, measure, walk_few
 
 __all__ = ["ManyChannels", "walk"]
 
@@ -324,7 +331,7 @@ class ManyChannels:
         """Measure the pairs of the list, which is empty then."""
         if self.lists is None:
             return
-        step = AT_A_TIME // self.kernel.channels
+        step = MEASURED_AT_ONCE // self.kernel.channels
         for start in range(0, self.listed, step):
             measure(self.work, self.lists[0].entries[start : min(start + step, self.listed)])
         self.measured += self.listed
