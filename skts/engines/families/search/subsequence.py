@@ -380,7 +380,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         return min(need, self.series.n_points + 1)
 
     def apart_of(self, length: int, n_windows: int) -> int:
-        """Those of windows that follow each other; 0, too, where there is no room for so many."""
+        """How many of so many windows in a row bound the last match; 0, too, where none can."""
         need = self.apart(length)
         return need if need <= -(-n_windows // (self.exclusion_of(length) + 1)) else 0
 
