@@ -513,7 +513,11 @@ def test_distance_of_the_last_of_windows_far_from_each_other(rng):
             if all(abs(positions[entry] - positions[t]) > exclusion for t in taken):
                 taken.append(entry)
         expected = distances[taken[need - 1]] if len(taken) >= need else np.inf
-        assert far_apart(positions, distances, 12, need, exclusion) == expected
+        stretches = np.full(30 // (exclusion + 1) + 3, -1)
+        for count in range(need):
+            assert far_apart(positions, distances, count, need, exclusion, stretches) == np.inf
+        assert far_apart(positions, distances, 12, need, exclusion, stretches) == expected
+        assert (stretches == -1).all()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

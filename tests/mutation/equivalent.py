@@ -326,11 +326,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             EQUAL,
         ),
         (
-            "far_apart",
-            "if not near[entry] and distances[entry] < last:",
-            ("< -> <=",),
-            "any windows far from each other bound the last match",
+            "keep_matches",
+            "if count <= _FEW or _SHARE * (count - known[q]) >= count:",
+            ("<= -> <", ">= -> >"),
+            "how often it is looked which windows bound the last match is a choice",
         ),
+        ("", "_FEW, _SHARE = 256, 8", None, "how often it is looked is a choice"),
     ],
     _E + "families/search/subsequence.py": [
         (

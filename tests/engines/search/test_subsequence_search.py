@@ -31,10 +31,11 @@ from skts.engines.cupy.search.room import (
 )
 from skts.engines.families.search.subsequence import (
     TileMatches,
+    greedy,
     normalize_windows,
     query_envelope,
 )
-from skts.engines.numba.search import channels
+from skts.engines.numba.search import channels, lanes
 from skts.engines.numba.search.lanes import Comparison
 
 LENGTH = 21
@@ -272,6 +273,104 @@ def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
         expected = np.array(expected[:n_neighbors]).reshape(-1, 3)
         assert_array_equal(found.distances, expected[:, 0])
         assert_array_equal(found.positions, expected[:, 1:])
+
+
+def greedy_by_loops(found, n_neighbors, exclusion):
+    """The best, then the best of those that start far enough from it, and so on."""
+    taken = []
+    for distance, series, start in found:
+        near = any(one == series and abs(at - start) <= exclusion for _, one, at in taken)
+        if not near and len(taken) < n_neighbors:
+            taken.append((distance, series, start))
+    return taken
+
+
+@pytest.mark.parametrize("name", ["band", "euclidean", "dog_keeper"])
+@pytest.mark.parametrize("n_channels", [1, 2])
+@pytest.mark.parametrize("exclusion", [0, 2, 30])
+def test_many_neighbors(rng, fast_engine, by_kernels, name, n_channels, exclusion):
+    """More than are looked at each time, with ties, and more than there are."""
+    shapes = (40, 700, 5, 300) if fast_engine == "numba" else (40, 150, 5, 60)
+    series = [rng.integers(0, 3, (n_channels, n)).astype(float) for n in shapes]
+    series[1][:, 100:103] = np.nan
+    series = [one[0] if n_channels == 1 else one for one in series]
+    query = rng.integers(0, 3, (n_channels, 6)).astype(float)
+    query = query[0] if n_channels == 1 else query
+    options = {"window": WARPINGS[name].window, "metric": WARPINGS[name].metric}
+    every = reference_subsequence_search.all_distances(query, series, **options)
+    every_one = search((query,), series, WARPINGS[name], n_neighbors=None)
+    (measured,) = run(every_one, engine=fast_engine)
+    bits = [
+        (distance, *place)
+        for distance, place in zip(
+            measured.distances.tolist(), measured.positions.tolist(), strict=True
+        )
+    ]
+    same([measured], [every])
+    for k in (1, 7, 60, 150, 290, 400, 1500):
+        work = search((query,), series, WARPINGS[name], n_neighbors=k, exclusion=exclusion)
+        (found,) = run(work, engine=fast_engine)
+        expected = np.array(greedy_by_loops(bits, k, exclusion))
+        assert_array_equal(found.distances, expected[:, 0])
+        assert_array_equal(found.positions, expected[:, 1:])
+
+
+@pytest.mark.parametrize("exclusion", [0, 5])
+@pytest.mark.parametrize("n_neighbors", [300, 1500, 100_000])
+def test_work_for_many_neighbors_grows_like_that_of_a_sort(
+    rng, monkeypatch, exclusion, n_neighbors
+):
+    """Of parts that come one after the other, each nearer than all before."""
+    looked = []
+
+    def watched(positions, order, *options):
+        looked.append(order.size)
+        return greedy(positions, order, *options)
+
+    monkeypatch.setattr("skts.engines.families.search.subsequence.greedy", watched)
+    n, step = 40_000, 100
+    series = LongSeries((np.zeros(n + 2),))
+    work = SubsequenceNeighbors(
+        (np.zeros(3),), series, n_neighbors=n_neighbors, exclusion=exclusion
+    )
+    total = work.start()
+    for col in range(0, n, step):
+        found = TileMatches(np.arange(step), np.arange(n - col, n - col - step, -1.0))
+        work.merge(total, Tile(0, 1, col, col + step), [found])
+    # few are looked at each time; more, whenever they are half as many more
+    assert sum(looked) <= 4 * n + n // step * 4096
+
+
+def test_matches_are_looked_at_once_enough_are_new(monkeypatch):
+    """In the kernel, where each window is nearer than all before."""
+    looked = []
+
+    def watched(positions, distances, count, *options):
+        looked.append(count)
+        return lanes.far_apart(positions, distances, count, *options)
+
+    keep = lanes.keep_matches.py_func
+    fresh = type(keep)(keep.__code__, {**keep.__globals__, "far_apart": watched})
+    n, exclusion = 200 * lanes.LANES, 3
+    for need in (3, 500, n):
+        looked.clear()
+        matches = lanes.Matches(
+            np.full(1, np.inf),
+            *(np.zeros(1, np.int64), np.zeros(1, np.int64)),
+            *(np.zeros((1, n), np.int64), np.zeros((1, n))),
+        )
+        stretches = np.full(n // (exclusion + 1) + 3, -1)
+        for start in range(0, n, lanes.LANES):
+            places = start + np.arange(lanes.LANES)
+            waiting = lanes.Waiting(np.zeros(lanes.LANES, np.int64), places, np.zeros(lanes.LANES))
+            costs = np.square(n - places.astype(float))
+            fresh(
+                *(waiting, lanes.LANES, costs, need, exclusion, True, matches, stretches),
+            )
+        kept = matches.counts[0]
+        assert matches.within[0] == (np.inf if need == n else matches.distances[0, :kept].max())
+        # as many as are listed, some times; once a look was at all, for each group: 640,000
+        assert sum(looked) <= 30 * n if need == n else sum(looked) <= 200 * (8 * need + 256)
 
 
 def test_a_part_that_comes_late_may_displace_two_matches():

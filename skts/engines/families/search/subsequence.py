@@ -17,6 +17,7 @@ from ...core.verify import Check, Sample, check_value
 from ..elastic.warping import PLAIN, Warping
 
 __all__ = [
+    "Gathered",
     "LongSeries",
     "SubsequenceNeighbors",
     "TileMatches",
@@ -29,6 +30,8 @@ __all__ = [
 
 #: Windows of a grid cell.
 _CELL = 4096
+#: So few matches are looked at each time that some are found.
+_FEW = 4096
 
 
 def normalize_windows(windows: np.ndarray, normalize: bool) -> np.ndarray:
@@ -214,11 +217,63 @@ def exclusion_points(exclusion: float | None, length: int) -> int:
 
 @dataclass
 class Gathered:
-    """Matches of one query that tiles have found so far."""
+    """Matches of one query that have been found so far.
+
+    Attributes
+    ----------
+    limit : float
+        Distance beyond which a window is no match.
+    positions : ndarray of shape (n_found,), int64
+        Where they start.
+    distances : ndarray of shape (n_found,), float64
+        Their distances.
+    known : int
+        How many there were when the limit was last looked at.
+    """
 
     limit: float
     positions: np.ndarray
     distances: np.ndarray
+    known: int = 0
+
+    def add(self, positions: np.ndarray, distances: np.ndarray) -> None:
+        """Take windows that are within the limit.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n_new,), int64
+            Where they start.
+        distances : ndarray of shape (n_new,), float64
+            Their distances.
+        """
+        self.positions = np.concatenate([self.positions, positions])
+        self.distances = np.concatenate([self.distances, distances])
+
+    def lower_limit(self, series: LongSeries, exclusion: int, need: int) -> None:
+        """Lower the limit by windows that are far from each other, and drop those beyond it.
+
+        Many are looked at once they have become half as many more: then the work grows like a
+        sort of all of them, as every look is one of those that there are.
+
+        Parameters
+        ----------
+        series : LongSeries
+            Where the windows are.
+        exclusion : int
+            Starts in one series must be more than this apart.
+        need : int
+            How many bound the last match.
+        """
+        size = self.distances.size
+        if size < need or (size > _FEW and 2 * size < 3 * self.known):
+            return
+        order = np.lexsort((self.positions, self.distances))
+        taken = greedy(series.locate(self.positions), order, exclusion, need)
+        if taken.size == need:
+            self.limit = min(self.limit, float(self.distances[taken[-1]]))
+            keep = self.distances <= self.limit
+            self.positions, self.distances = self.positions[keep], self.distances[keep]
+        self.known = self.distances.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +379,11 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         # more than there are windows bounds nothing, however many
         return min(need, self.series.n_points + 1)
 
+    def apart_of(self, length: int, n_windows: int) -> int:
+        """How many of so many windows in a row bound the last match; 0, too, where none can."""
+        need = self.apart(length)
+        return need if need <= -(-n_windows // (self.exclusion_of(length) + 1)) else 0
+
     def result_bytes(self) -> int:
         """Size of distances and positions, where their number is given."""
         return 24 * len(self.queries) * (self.n_neighbors or 0)
@@ -373,19 +433,11 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
             keep = found.distances <= so_far.limit
             if not keep.any():
                 continue
-            positions = np.concatenate([so_far.positions, found.positions[keep] + tile.col])
-            distances = np.concatenate([so_far.distances, found.distances[keep]])
+            so_far.add(found.positions[keep] + tile.col, found.distances[keep])
             length = self.queries[row].shape[-1]
             need = self.apart(length)
             if need:
-                order = np.lexsort((positions, distances))
-                where = self.series.locate(positions)
-                taken = greedy(where, order, self.exclusion_of(length), need)
-                if taken.size == need:
-                    so_far.limit = min(so_far.limit, float(distances[taken[-1]]))
-                    keep = distances <= so_far.limit
-                    positions, distances = positions[keep], distances[keep]
-            so_far.positions, so_far.distances = positions, distances
+                so_far.lower_limit(self.series, self.exclusion_of(length), need)
 
     def finish(self, total: list[Gathered], run: Callable[[Reduction], Any]) -> list[WindowMatches]:
         """Put the matches of each query in order."""

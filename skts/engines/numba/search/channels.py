@@ -18,9 +18,10 @@ from numba import njit
 from ...families.elastic.warping import Warping
 from ...families.profile.concatenated import fill_gaps as fill_gaps_of_line
 from ...families.search.subsequence import (
+    Gathered,
+    LongSeries,
     SubsequenceNeighbors,
     TileMatches,
-    greedy,
     normalize_windows,
     query_envelope,
 )
@@ -225,19 +226,20 @@ class _Search:
         given = np.array(reduction.queries[row], np.float64)
         self.query = normalize_windows(given, self.normalize)
         self.length = length = given.shape[1]
-        self.need, self.exclusion = reduction.apart(length), reduction.exclusion_of(length)
-        self.limit = reduction.limit_of(row)
+        self.need = reduction.apart_of(length, piece.whole.size)
+        self.exclusion = reduction.exclusion_of(length)
         self.piece, self.cancel = piece, cancel
+        self.line = LongSeries((piece.points,))
         # of each point of each channel, see "running statistics" in docs/developer/numerics.rst
         terms = given.size
         self.slack = 0.0
         if self.normalize:
             self.slack = 2 * RUNNING_ERROR * (np.sqrt(terms) if self.warping.squared else terms)
-        self.places, self.distances = np.empty(0, np.int64), np.empty(0)
+        self.found = Gathered(reduction.limit_of(row), np.empty(0, np.int64), np.empty(0))
 
     def cost(self, slack: float = 0.0) -> float:
         """Accumulated cost above which a window is no match."""
-        beyond = float((self.limit + slack) * (1 + 1e-9))
+        beyond = float((self.found.limit + slack) * (1 + 1e-9))
         # a product of floats that is too large is infinite
         return beyond * beyond if self.warping.squared else beyond
 
@@ -251,7 +253,7 @@ class _Search:
         self.queries, self.comparison = self._envelopes(radius), comparison
         bound_windows(self.piece, self.queries, comparison, limit, bounds, self.cancel)
         if self.cancel[0]:
-            return TileMatches(self.places, self.distances)
+            return TileMatches(self.found.positions, self.found.distances)
         left = np.flatnonzero((bounds <= limit) & self.piece.whole)
         if self.need and limit == np.inf and left.size:
             seeds = self._seeds(bounds)
@@ -268,7 +270,7 @@ class _Search:
                 break
             self._warp(some)
             start, groups = start + groups * LANES, min(2 * groups, MOST)
-        return TileMatches(self.places, self.distances)
+        return TileMatches(self.found.positions, self.found.distances)
 
     def _envelopes(self, radius: int) -> AlikeQueries:
         """The channels of the query, as those of single channels are bounded."""
@@ -295,23 +297,13 @@ class _Search:
 
     def _warp(self, places: np.ndarray) -> None:
         """Measure windows, and keep those that match."""
-        found, positions = [self.distances], [self.places]
         for start in range(0, places.size, MOST * LANES):
             some = places[start : start + MOST * LANES]
             distances = self._measure(some)
-            near = (distances <= self.limit) & (distances < np.inf)
-            found.append(distances[near])
-            positions.append(some[near])
-        self.distances, self.places = np.concatenate(found), np.concatenate(positions)
-        if not self.need:
-            return
-        order = np.lexsort((self.places, self.distances))
-        where = np.column_stack([np.zeros(self.places.size, np.int64), self.places])
-        taken = greedy(where, order, self.exclusion, self.need)
-        if taken.size == self.need:
-            self.limit = min(self.limit, float(self.distances[taken[-1]]))
-            keep = self.distances <= self.limit
-            self.distances, self.places = self.distances[keep], self.places[keep]
+            near = (distances <= self.found.limit) & (distances < np.inf)
+            self.found.add(some[near], distances[near])
+        if self.need:
+            self.found.lower_limit(self.line, self.exclusion, self.need)
 
     def _measure(self, places: np.ndarray) -> np.ndarray:
         """Certified distances of windows; infinite beyond the limit."""

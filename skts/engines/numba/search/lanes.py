@@ -37,6 +37,8 @@ _WIDTH = 16
 _LOOK = 8
 #: Groups of lanes of windows that look good, which are warped first.
 _SEEDS = 4
+#: So few windows that match are looked at each time, and more once a share of them is new.
+_FEW, _SHARE = 256, 8
 
 
 class Piece(NamedTuple):
@@ -103,8 +105,8 @@ class Matches(NamedTuple):
     ----------
     within : ndarray of shape (n_queries,), float64
         Distance beyond which a window is no match; falls as matches are found.
-    counts : ndarray of shape (n_queries,), int64
-        How many there are.
+    counts, known : ndarray of shape (n_queries,), int64
+        How many there are, and were when `within` was last looked at.
     positions : ndarray of shape (n_queries, n_windows), int64
         Where they start.
     distances : ndarray of shape (n_queries, n_windows), float64
@@ -112,6 +114,7 @@ class Matches(NamedTuple):
 
     within: np.ndarray
     counts: np.ndarray
+    known: np.ndarray
     positions: np.ndarray
     distances: np.ndarray
 
@@ -462,20 +465,31 @@ def gather(points, queries, own, waiting, count, comparison, room):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def far_apart(positions, distances, count, need, exclusion):
-    """Distance of the last of so many windows far from each other, best first; else infinity."""
-    near = np.zeros(count, np.uint8)
+def far_apart(positions, distances, count, need, exclusion, stretches):
+    """Distance of the last of so many windows far from each other, best first; else infinity.
+
+    `stretches` has room for the window that is taken of each exclusion + 1 that follow each other,
+    and for one more at either end; it is all -1, before and after.
+    """
     last = np.inf
-    for _ in range(need):
-        best, last = -1, np.inf
-        for entry in range(count):
-            if not near[entry] and distances[entry] < last:
-                best, last = entry, distances[entry]
-        if best < 0:
-            return np.inf
-        for entry in range(count):
-            if abs(positions[entry] - positions[best]) <= exclusion:
-                near[entry] = 1
+    if count < need:
+        return last
+    order, width = np.argsort(distances[:count]), exclusion + 1
+    for entry in order:
+        start = positions[entry]
+        here = start // width + 1
+        before, after = stretches[here - 1], stretches[here + 1]
+        if stretches[here] >= 0 or (before >= 0 and start - before <= exclusion):
+            continue
+        if after >= 0 and after - start <= exclusion:
+            continue
+        stretches[here] = start
+        need -= 1
+        if need == 0:
+            last = distances[entry]
+            break
+    for entry in order:
+        stretches[positions[entry] // width + 1] = -1
     return last
 
 
@@ -557,9 +571,13 @@ def keep_within(places, values, count, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def keep_matches(waiting, taken, out, need, exclusion, squared, matches):
-    """Keep those of the windows that were warped that match."""
-    within = matches.within
+def keep_matches(waiting, taken, out, need, exclusion, squared, matches, stretches):
+    """Keep those of the windows that were warped that match.
+
+    The distance of a query is looked at anew once there are enough windows more: then the work
+    grows like a sort of all of them, as every look is one of those that there are.
+    """
+    within, known = matches.within, matches.known
     nearer = False
     for lane in range(taken):
         q = waiting.rows[lane]
@@ -570,10 +588,12 @@ def keep_matches(waiting, taken, out, need, exclusion, squared, matches):
             count += 1
             nearer = nearer or found < within[q]
         if need > 0 and nearer and (lane + 1 == taken or waiting.rows[lane + 1] != q):
-            last = far_apart(positions, distances, count, need, exclusion)
-            if last < within[q]:
-                within[q] = last
-                count = keep_within(positions, distances, count, last)
+            if count <= _FEW or _SHARE * (count - known[q]) >= count:
+                last = far_apart(positions, distances, count, need, exclusion, stretches)
+                if last < within[q]:
+                    within[q] = last
+                    count = keep_within(positions, distances, count, last)
+                known[q] = count
             nearer = False
         matches.counts[q] = count
 
@@ -594,6 +614,7 @@ def search(piece, queries, own, comparison, cell, need, exclusion, matches, canc
     if comparison.normalize:
         slack = 2 * RUNNING_ERROR * (np.sqrt(length) if squared else length)
     bounds, limits = np.empty(LANES), np.empty(n_queries)
+    stretches = np.full(n_windows // (exclusion + 1) + 3 if need > 0 else 0, -1)
     waiting = Waiting(
         np.empty(2 * LANES, np.int64), np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
     )
@@ -644,10 +665,12 @@ def search(piece, queries, own, comparison, cell, need, exclusion, matches, canc
                 for lane in range(LANES):
                     room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
                 warp(own.points, room, comparison, cell, cancel)
-                keep_matches(waiting, taken, room.out, need, exclusion, squared, matches)
+                keep_matches(
+                    *(waiting, taken, room.out, need, exclusion, squared, matches, stretches)
+                )
                 for lane in range(taken if need > 0 else 0):
                     one = waiting.rows[lane]
                     limits[one] = cost_limit(within[one], slack, squared)
                 filled = keep_waiting(waiting, taken, filled, limits)
             if begins:
-                matches.counts[q] = 0
+                matches.counts[q] = matches.known[q] = 0

@@ -47,7 +47,8 @@ class SubsequenceTiles:
         small = min(_numpy_bytes(reduction, cols), most_bytes(self.budget()))
         found = 33 * rows * cols
         if n_channels == 1:
-            found += 16 * cols * min(rows, _together(cols))
+            # matches of queries, and for one of them their order and which are far from each other
+            found += 16 * cols * (min(rows, _together(cols)) + 1)
         else:
             found += channels.most_bytes(n_channels, length, cols)
         return (
@@ -107,7 +108,7 @@ class SubsequenceTiles:
         radius = min(int(warping.radius(length, length)), length - 1)
         matches = lanes.Matches(
             reduction.every_limit[rows].astype(np.float64),
-            np.zeros(len(rows), np.int64),
+            *(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)),
             *(np.empty(shape, np.int64), np.empty(shape)),
         )
         given = [reduction.queries[row] for row in rows]
@@ -118,7 +119,8 @@ class SubsequenceTiles:
             _in_lanes(queries),
             Comparison(radius, bool(reduction.normalize), warping.squared, warping.largest),
             cell_of(warping),
-            *(reduction.apart(length), reduction.exclusion_of(length), matches, cancel),
+            reduction.apart_of(length, piece.whole.size),
+            *(reduction.exclusion_of(length), matches, cancel),
         )
         found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(rows)
         for k in np.flatnonzero(matches.counts).tolist():
