@@ -37,16 +37,15 @@ RARE = {
         "strips of 8 columns a lane with a band take series of more than 256 points, certified, of "
         "one distance and one number of channels"
     ),
-    "elastic/* *<float, *Edr<float, false>*": (
-        "searches in float32 by edits with an epsilon that is given, of one channel and without a "
-        "band, as `DTWNearestNeighbor` does; since this run cases draw more of them"
+    "elastic/dtw.cu dtw<float, 40, 1, 2, true, Dtw<Squared>, false, false>": (
+        "strips of 40 columns a lane in float32, two rows at a time, of one channel, without a "
+        "band; the run before reached it"
     ),
-    "elastic/narrow.cu narrow<double, 5, 1, Weighted<double, Squared, true>>": (
-        "narrow bands of one number of columns, of weights of both series; the same of absolute "
-        "costs is reached"
+    "elastic/narrow.cu narrow<float, 133, 1, Dtw<Squared>>": (
+        "narrow bands of 133 columns in float32, of one channel; the run before reached it"
     ),
-    "search/search_warp.cu warp_windows<24, 4, 4, DogKeeper<Squared>>": (
-        "one of the widths for queries of 96 points; the same of other costs is reached"
+    "profile/many_channels.cu walk_many_channels<128, 0, 1, 16, 1, false, *>": (
+        "joins of 128 channels, none of which counts in any case; the run before reached them"
     ),
 }
 
