@@ -322,7 +322,8 @@ def test_running_statistics():
         work = SubsequenceNeighbors(
             (queries,), LongSeries((long,)), Warping(cost=cost, window=2), n_neighbors=1
         )
-        one = search_channels._Search(work, 0, None, np.zeros(1, np.uint8))
+        piece = SimpleNamespace(points=long, whole=np.ones(42, bool))
+        one = search_channels._Search(work, 0, piece, np.zeros(1, np.uint8))
         assert_allclose(one.slack, 2 * 1e-7 * terms, rtol=1e-12)
 
 
