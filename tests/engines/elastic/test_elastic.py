@@ -22,6 +22,7 @@ from skts.engines import (
     DTWNeighbors,
     DTWPairs,
     DTWPath,
+    Tile,
     find_engine,
     replace_kernels,
     run,
@@ -231,6 +232,19 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
                 best = np.take_along_axis(found, order, axis=1)
                 loose = 1e-4 if precision == "float32" else 0.0
                 assert_allclose(near.distances, best, rtol=loose, atol=1e-2 * (loose > 0))
+
+
+@pytest.mark.parametrize("window", [0.2, 9])
+def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng, window):
+    """Of uneven lengths, so that a group has bands of several widths."""
+    metric, options = case
+    X = drawn(rng, "any", 8, 1, [30, 41, 64, 80])
+    Y = drawn(rng, "any", 24, 1, [20, 33, 47, 62, 75, 90])
+    left, right, warping = sides_of(metric, X, Y, window=window, **options)
+    work = DTWMatrix(left, right, warping)
+    found = run(work, engine="numba")
+    for i, j in np.ndindex(2, len(Y)):
+        assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
 
 
 GAPS = [0.0, 1e-15, 1e-9, 1e-7]
