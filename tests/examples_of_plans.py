@@ -6,6 +6,9 @@ and rows of each kind.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import product
+
 import numpy as np
 
 from skts.engines import (
@@ -36,7 +39,7 @@ from skts.engines import (
     SubsequenceNeighbors,
     Warping,
 )
-from skts.engines.families.elastic.distances import ERP, MSM, ShapeDTW
+from skts.engines.families.elastic.distances import ERP, LCSS, MSM, TWE, ShapeDTW
 
 __all__ = ["planned_works"]
 
@@ -98,4 +101,30 @@ def planned_works() -> list[Reduction]:
         # more distances than are measured at a time
         ChannelJoin.of([wide[0]] * 60, None, 35, ChannelRule((7,))),
     ]
-    return works
+    return [*works, *of_every_kind(series)]
+
+
+def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works of each distance on short and long series, one channel and three, one pair and many.
+
+    Of long series not as many pairs lie side by side, or none do.
+    """
+    kinds = (Warping(window=4), MSM(window=5), ERP(window=0.3), TWE(), ShapeDTW(reach=3))
+    kinds = (*kinds, Warping("dog_keeper", "absolute"), LCSS(epsilon=0.5))
+    for (n, width, n_channels), warping in product(((70, 45, 1), (40, 60, 3), (9, 2600, 2)), kinds):
+        many, few = series(n, width, n_channels), series(3, width - 7, n_channels)
+        one = many.take(slice(1))
+        places = np.column_stack([np.arange(n), np.arange(n) % 3])
+        yield DTWMatrix(one, few.take(slice(1)), warping)
+        yield DTWPairs(many, few, places, warping)
+        yield DTWNeighbors(many, few, 2, np.full(n, -1), warping=warping)
+        if n_channels == 1 or not warping.independent:
+            yield DTWPath(one, few.take(slice(1)), warping)
+            labels, weights = np.arange(n) % 3, np.ones(n)
+            yield AlignmentSums(many, few, labels, weights, warping)
+            if type(warping) is Warping and not warping.largest:
+                yield AlignmentSums(many, few, labels, weights, warping, derived=True)
+    for n, width, n_channels in ((300, 20, 3), (5, 900, 1), (40, 2600, 2)):
+        many, few = series(n, width, n_channels), series(3, width + 9, n_channels)
+        yield SoftDTWMatrix(many, few, 0.5)
+        yield SoftDTWGradient(many, few.take(slice(1)), np.ones(n), 0.5)
