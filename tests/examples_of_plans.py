@@ -101,7 +101,7 @@ def planned_works() -> list[Reduction]:
         # more distances than are measured at a time
         ChannelJoin.of([wide[0]] * 60, None, 35, ChannelRule((7,))),
     ]
-    return [*works, *of_every_kind(series)]
+    return [*works, *of_every_kind(series), *of_long_lines(series)]
 
 
 def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
@@ -128,3 +128,22 @@ def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
         many, few = series(n, width, n_channels), series(3, width + 9, n_channels)
         yield SoftDTWMatrix(many, few, 0.5)
         yield SoftDTWGradient(many, few.take(slice(1)), np.ones(n), 0.5)
+
+
+def of_long_lines(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Joins so large that one in float32 is worth an estimate, all but the last; a path too long.
+
+    What `since` leaves of a join may be little again.
+    """
+    line, other = (ConcatenatedSeries.of([np.zeros(n)]) for n in (2**20, 2**19))
+    yield Join(line, None, 100, 25)
+    yield Join(line, None, 100, 25, sides=True, n_neighbors=3)
+    yield Join(line, None, 100, 25, since=2**20 - 200)
+    yield Join(line, None, 100, precision="float32", normalize=False)
+    yield Join(line, other, 100)
+    yield Join(other, line, 100, precision="float64")
+    yield ChannelJoin.of([line] * 3, None, 100, ChannelRule((1, 3)), exclusion=25)
+    long = series(2, 60_000, 2)
+    labels, weights = np.zeros(2, np.int64), np.ones(2)
+    for warping in (ShapeDTW(reach=3), Warping(window=50)):
+        yield AlignmentSums(long, long.take(slice(1)), labels, weights, warping)
