@@ -6,6 +6,9 @@ and rows of each kind.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import product
+
 import numpy as np
 
 from skts.engines import (
@@ -36,7 +39,7 @@ from skts.engines import (
     SubsequenceNeighbors,
     Warping,
 )
-from skts.engines.families.elastic.distances import ERP, MSM, ShapeDTW
+from skts.engines.families.elastic.distances import ERP, LCSS, MSM, TWE, ShapeDTW
 
 __all__ = ["planned_works"]
 
@@ -98,4 +101,49 @@ def planned_works() -> list[Reduction]:
         # more distances than are measured at a time
         ChannelJoin.of([wide[0]] * 60, None, 35, ChannelRule((7,))),
     ]
-    return works
+    return [*works, *of_every_kind(series), *of_long_lines(series)]
+
+
+def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works of each distance on short and long series, one channel and three, one pair and many.
+
+    Of long series not as many pairs lie side by side, or none do.
+    """
+    kinds = (Warping(window=4), MSM(window=5), ERP(window=0.3), TWE(), ShapeDTW(reach=3))
+    kinds = (*kinds, Warping("dog_keeper", "absolute"), LCSS(epsilon=0.5))
+    for (n, width, n_channels), warping in product(((70, 45, 1), (40, 60, 3), (9, 2600, 2)), kinds):
+        many, few = series(n, width, n_channels), series(3, width - 7, n_channels)
+        one = many.take(slice(1))
+        places = np.column_stack([np.arange(n), np.arange(n) % 3])
+        yield DTWMatrix(one, few.take(slice(1)), warping)
+        yield DTWPairs(many, few, places, warping)
+        yield DTWNeighbors(many, few, 2, np.full(n, -1), warping=warping)
+        if n_channels == 1 or not warping.independent:
+            yield DTWPath(one, few.take(slice(1)), warping)
+            labels, weights = np.arange(n) % 3, np.ones(n)
+            yield AlignmentSums(many, few, labels, weights, warping)
+            if type(warping) is Warping and not warping.largest:
+                yield AlignmentSums(many, few, labels, weights, warping, derived=True)
+    for n, width, n_channels in ((300, 20, 3), (5, 900, 1), (40, 2600, 2)):
+        many, few = series(n, width, n_channels), series(3, width + 9, n_channels)
+        yield SoftDTWMatrix(many, few, 0.5)
+        yield SoftDTWGradient(many, few.take(slice(1)), np.ones(n), 0.5)
+
+
+def of_long_lines(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Joins so large that one in float32 is worth an estimate, all but the last; a path too long.
+
+    What `since` leaves of a join may be little again.
+    """
+    line, other = (ConcatenatedSeries.of([np.zeros(n)]) for n in (2**20, 2**19))
+    yield Join(line, None, 100, 25)
+    yield Join(line, None, 100, 25, sides=True, n_neighbors=3)
+    yield Join(line, None, 100, 25, since=2**20 - 200)
+    yield Join(line, None, 100, precision="float32", normalize=False)
+    yield Join(line, other, 100)
+    yield Join(other, line, 100, precision="float64")
+    yield ChannelJoin.of([line] * 3, None, 100, ChannelRule((1, 3)), exclusion=25)
+    long = series(2, 60_000, 2)
+    labels, weights = np.zeros(2, np.int64), np.ones(2)
+    for warping in (ShapeDTW(reach=3), Warping(window=50)):
+        yield AlignmentSums(long, long.take(slice(1)), labels, weights, warping)

@@ -28,6 +28,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from .mutants import cuda_functions
 from .sandbox import OutOfTime, Sandbox
 
 __all__ = [
@@ -49,8 +50,8 @@ MARKS["emulated"] = "gpu and (not slow or cases)"
 #: Seconds of processor time that a test may take to be of use.
 LONGEST = {"interpreted": 2.5, "compiled": 10, "emulated": 15}
 #: Seconds that all tests of one mutant may take together, as measured without it, and how many.
-BUDGET = {"interpreted": 25.0, "compiled": 60.0, "emulated": 80.0}
-MOST = {"interpreted": 200, "compiled": 200, "emulated": 120}
+BUDGET = {"interpreted": 40.0, "compiled": 60.0, "emulated": 120.0}
+MOST = {"interpreted": 500, "compiled": 600, "emulated": 400}
 #: Cases of the fuzzer, which meet a mutant after the other tests, with seconds of their own. They
 #: kill by what is wrong, never by the time that they take: each may compile kernels of its own.
 FUZZED = "tests/fuzz/test_cases.py"
@@ -434,6 +435,23 @@ def includers(root: Path, module: str) -> set[str]:
     return found
 
 
+@cache
+def _reaching(root: Path, module: str, function: str) -> set[str]:
+    """Return the functions of CUDA sources that use one, or use such, and itself."""
+    files = {module, *includers(root, module)}
+    bodies = {name: cuda_functions((root / name).read_text()) for name in files}
+    names, found = {function}, {f"{module}:{function}"}
+    waiting = {function}
+    while waiting:
+        one = waiting.pop()
+        for file, functions in bodies.items():
+            users = {user for user, used in functions.items() if one in used}
+            found |= {f"{file}:{user}" for user in users}
+            waiting |= users - names
+            names |= users
+    return found
+
+
 def concerned(
     table: dict[str, Any],
     root: Path,
@@ -448,14 +466,17 @@ def concerned(
     Where no test of the table calls the function itself (it is compiled, at the level of the
     module, or has moved since the table was made), those count that call any function of the module
     or of those that import it.
-    There may be more than there is time for: then each function of tests comes with its fastest
+    There may be more than there is time for: then those come first that call a function, or load a
+    CUDA program, that none before them does, and each function of tests comes with its fastest
     cases before any comes with more. A constant of a module always meets the tests that look at
     constants. With `fuzzed` these are cases of the fuzzer, else all other tests.
     """
-    exact = f"{module}:{function}"
     cuda = kind_of(module) == "CUDA"
+    exact = _reaching(root, module, function) if cuda else {f"{module}:{function}"}
     nearby = {module}
-    known = bool(function) and any(exact in entry["functions"] for entry in table.values())
+    known = bool(function) and any(
+        not exact.isdisjoint(entry["functions"]) for entry in table.values()
+    )
     if not known or (mode != "interpreted" and holds_kernels(root, module)):
         nearby |= importers(root, module, direct=True)
     if cuda:
@@ -467,18 +488,19 @@ def concerned(
         if name.startswith(FUZZED) != fuzzed or any(word in name.lower() for word in SHAKY):
             continue
         near = any(called.startswith(prefixes) for called in entry["functions"])
-        direct = exact in entry["functions"]
+        direct = not exact.isdisjoint(entry["functions"])
         if not function:  # launches are many, and long
             direct = name.startswith(OF_CONSTANTS) and (near or mode != "emulated")
         if direct or (near and (mode != "interpreted" or not known)):
             changed = [p for p in entry["programs"] if cuda and p.startswith(prefixes)]
             chosen.append((not direct, entry["seconds"] + COMPILING * len(changed), name, changed))
     ranks: Counter[tuple[bool, str]] = Counter()
-    order = []
+    order, met = [], set()
     for indirect, cost, name, changed in sorted(chosen):
-        group = (indirect, group_of(name))
-        order.append((indirect, ranks[group], cost, name, changed))
+        group, calls = (indirect, group_of(name)), {*table[name]["functions"], *changed}
+        order.append((indirect, ranks[group] if calls <= met else 0, cost, name, changed))
         ranks[group] += 1
+        met |= calls
     tests, total = [], 0.0
     budget = (BUDGET_OF_CASES if fuzzed else BUDGET)[mode]
     for _, _, _, name, changed in sorted(order):

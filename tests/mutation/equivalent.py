@@ -773,7 +773,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOSER,
         ),
         (
-            "float",
+            "least_of_stairs",
             "for (int other = G / 2; other > 0; other /= 2)",
             ("2 -> 1 #0",),
             "the least of a neighbouring window counts, too: a window is given up later",
@@ -894,13 +894,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             MORE_ROOM,
         ),
         (
-            "double",
+            "add_over_block",
             "if (T > 32 && t % 32 == 0) sums[i][t / 32] = value[i];",
             ("32 -> 31 #1",),
             "of the first thread of a warp, both give the number of the warp: blocks have at most "
             "512 threads",
         ),
-        ("rank_of_place", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
+        ("Ties", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
         (
             "_cost",
             "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",
@@ -980,7 +980,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the error of sums of squares counts four times, by more than eight roundings",
         ),
         (
-            "int",
+            "first_of_block",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;",
             ("31 -> 30",),
             "lanes 0 and 1 write the same: all lanes have what the warp has found",
@@ -1020,7 +1020,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             MORE_ROOM,
         ),
         (
-            "int",
+            "compare_window",
             "if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))",
             ("450 -> 451 #0",),
             AT_THE_LIMIT,
@@ -1051,7 +1051,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "all lanes have agreed on what is listed",
         ),
         (
-            "double",
+            "fetch_window",
             "const double middle = i < count ? means[i] : 0.0;",
             ("0.0 -> 1.0",),
             "points of windows that are not there are 0, whatever their mean",
@@ -1184,7 +1184,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/join.cu": [
         (
-            "least_to_look_at",
+            "WarpMemory",
             "static constexpr int WORDS = sizeof(T) / 4, "
             "PITCH = ((K * WORDS + 3) / 4 * 4 | 4) / WORDS;",
             ("3 -> 2",),
@@ -1249,7 +1249,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/include/cells.cuh": [
         (
-            "",
+            "CellPoints",
             "const T (&x)[C], const T* y, int stride = 1, int offset = 0, int k = 0)",
             ("1 -> 2",),
             "only `skip` is told no stride, and looks at the first point alone",
@@ -1485,7 +1485,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/narrow.cu": [
         (
-            "masks",
+            "Band",
             "for (int s = 0; s < K + 2 * (R - 1); ++s) {",
             ("< -> <=",),
             "a step more, in which every row is beyond its last column",
@@ -1618,7 +1618,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
     ],
     _E + "cupy/search/search.cu": [
-        ("", "return low > 0 ? __double2float_rd(low) : 0.0f;", ("> -> >=",), EQUAL),
+        ("Interval", "return low > 0 ? __double2float_rd(low) : 0.0f;", ("> -> >=",), EQUAL),
     ],
     _E + "cupy/elastic/dtw.py": [
         (
@@ -1642,7 +1642,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/kshape/short.cu": [
         (
-            "double",
+            "correlate_all",
             "constexpr int FIRST = STEPS - 3 > 0 ? STEPS - 3 : 0, LAST = 2 * STEPS - 1;",
             ("0 -> 1 #0",),
             "of four steps one fragment more, before the centre: zeros are added",
@@ -1650,7 +1650,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/channels.cuh": [
         (
-            "V",
+            "order_channels",
             "order_channels<M, FIRST + SIZE / 2, SIZE / 2>(values);",
             ("2 -> 1 #1",),
             "values behind these are put in order, too, before their own turn",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Mutant", "draw", "draw_from_each", "mutants_of"]
+__all__ = ["Mutant", "cuda_functions", "draw", "draw_from_each", "mutants_of"]
 
 BINARY = {
     "+": ["-"],
@@ -314,27 +314,25 @@ CUDA_TYPES = re.compile(
 )
 
 
+#: What opens a bracket after them at the head of a function, and is not its name.
+CUDA_MARKS = ("alignas", "sizeof", "decltype", "static_assert", "__launch_bounds__", "defined")
+
+
 def _cuda(source: str) -> Iterator[Change]:
     """Yield the changes of a CUDA source, by its tokens."""
     tokens = [m for m in CUDA_TOKEN.finditer(source) if m.lastgroup != "skip"]
-    function = ""
-    depth = 0
     brackets = _template_brackets(tokens)
-    for i, token in enumerate(tokens):
+    for i, function in enumerate(_functions_of(tokens)):
+        if function is None:
+            continue
+        token = tokens[i]
         text, at = token.group(), token.start()
         before = tokens[i - 1].group() if i else ""
-        after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
-        if text == "{":
-            depth += 1
-        elif text == "}":
-            depth -= 1
-        if depth == 0 and token.lastgroup == "name" and after == "(":
-            function = text
-        if token.lastgroup == "number" and depth:
+        if token.lastgroup == "number":
             yield from ((at, token.end(), other, function) for other in _numbers(text))
-        elif token.lastgroup == "name" and text in CUDA_OPPOSITES and depth:
+        elif token.lastgroup == "name" and text in CUDA_OPPOSITES:
             yield at, token.end(), CUDA_OPPOSITES[text], function
-        elif token.lastgroup == "op" and depth and i not in brackets:
+        elif token.lastgroup == "op" and i not in brackets:
             operand = bool(re.fullmatch(r"[\w)\].]+", before)) and before != "return"
             # a type's star or reference, and signs, are no operators
             if text in "+-*&" and (not operand or CUDA_TYPES.fullmatch(before)):
@@ -345,6 +343,31 @@ def _cuda(source: str) -> Iterator[Change]:
                 continue
             for other in CUDA_OPERATORS.get(text, []):
                 yield at, token.end(), other, function
+
+
+def _functions_of(tokens: list[re.Match]) -> Iterator[str | None]:
+    """Yield, for each token of a CUDA source, the function or struct it is in; None outside."""
+    function, depth, rounds, struct = "", 0, 0, False
+    for i, token in enumerate(tokens):
+        text = token.group()
+        rounds += (text == "(") - (text == ")")
+        depth += (text == "{") - (text == "}")
+        if depth == 0 and rounds == 0 and token.lastgroup == "name" and text not in CUDA_MARKS:
+            after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
+            if struct or after == "(":
+                function = text
+            struct = text in ("struct", "union")
+        yield function if depth else None
+
+
+def cuda_functions(source: str) -> dict[str, set[str]]:
+    """Return, by function or struct of a CUDA source, the names that stand in it."""
+    tokens = [m for m in CUDA_TOKEN.finditer(source) if m.lastgroup != "skip"]
+    found: dict[str, set[str]] = {}
+    for token, function in zip(tokens, _functions_of(tokens), strict=True):
+        if function and token.lastgroup == "name":
+            found.setdefault(function, set()).add(token.group())
+    return found
 
 
 def _numbers(text: str) -> Iterator[str]:

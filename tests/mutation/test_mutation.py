@@ -13,10 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.__main__ import known_answers
-from tests.mutation.concern import EACH, FUZZED, OF_CONSTANTS, Part, Tables, concerned, group_of
+from tests.mutation.concern import (
+    BUDGET,
+    EACH,
+    FUZZED,
+    OF_CONSTANTS,
+    Part,
+    Tables,
+    concerned,
+    group_of,
+)
 from tests.mutation.equivalent import EQUIVALENT, names_of
 from tests.mutation.judge import modes_of, settle, ways_of
-from tests.mutation.mutants import draw, draw_from_each, mutants_of
+from tests.mutation.mutants import cuda_functions, draw, draw_from_each, mutants_of
 from tests.mutation.parallel import work
 from tests.mutation.record import keep
 from tests.mutation.results import load
@@ -91,6 +100,29 @@ def test_cuda(tmp_path):
         ("2.5f", "5.0f", "f"),
         ("&&", "||", "f"),
     }
+
+
+STRUCTS = """
+template <typename T, int N = sizeof(T) / 4>
+struct alignas(16) Pair : Before<N> {
+    T sum() const { return first + second; }
+};
+__device__ void share(double (&sums)[4], int lane) { sums[lane] *= 2.0; }
+extern __global__ void __launch_bounds__(128) gather(Pair<int>* pairs) { share(pairs->sums, 1); }
+"""
+
+
+def test_changes_of_a_cuda_source_have_the_name_of_the_function_or_struct_around_them(tmp_path):
+    (tmp_path / "a.cu").write_text(STRUCTS)
+    assert [(m.before, m.function) for m in mutants_of(tmp_path, "a.cu")] == [
+        ("+", "Pair"), ("*=", "share"), ("2.0", "share"), ("1", "gather")
+    ]  # fmt: skip
+    names = cuda_functions(STRUCTS)
+    assert names["gather"] == {"share", "pairs", "sums"}
+    assert list(names) == ["Pair", "share", "gather"]
+    wrong = {"if", "for", "int", "float", "double", "unsigned", "alignas", "sizeof", "T", "V", ""}
+    for file in (ROOT / "skts/engines/cupy").rglob("*.cu*"):
+        assert not wrong & set(cuda_functions(file.read_text()))
 
 
 @pytest.mark.parametrize("module", ["core/plan.py", "core/certify.py", "cupy/elastic/dtw.py"])
@@ -189,6 +221,30 @@ def test_a_table_says_which_tests_concern_a_function():
     assert tests == [("b.py::test_1", 0.9), ("b.py::test_2", 1.0)]
     included = concerned(table, ROOT, f"{cuda}/include/walk.cuh", "", "emulated")
     assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
+
+
+def test_of_too_many_tests_those_come_first_that_call_what_others_do_not(monkeypatch):
+    cuda = "skts/engines/cupy/profile/join.cu"
+
+    def entry(seconds, *functions, instance=1):
+        return {
+            "seconds": seconds, "functions": functions, "programs": [f"{cuda}:join<{instance}>"]
+        }  # fmt: skip
+
+    table = {f"a.py::test_{n}[1]": entry(1.0, f"{cuda}:join") for n in range(5)}
+    table |= {
+        "a.py::test_0[2]": entry(2.0, f"{cuda}:join", instance=2),
+        "a.py::test_0[3]": entry(3.0, f"{cuda}:join", "skts/engines/core/plan.py:f"),
+        "a.py::test_0[4]": entry(1.5, f"{cuda}:join"),
+        # includes what the function stands in, and does not call it
+        "a.py::test_other": entry(0.5, "skts/engines/cupy/profile/many_channels.cu:keep_listed"),
+    }
+    monkeypatch.setitem(BUDGET, "emulated", 12.0)
+    names = [name for name, _ in concerned(table, ROOT, cuda, "raise_needs", "emulated")]
+    assert len(names) == 7
+    assert {"a.py::test_0[2]", "a.py::test_0[3]"} < set(names)
+    assert "a.py::test_0[4]" not in names
+    assert "a.py::test_other" not in names
 
 
 def test_cases_of_the_fuzzer_come_apart_and_of_each_function_in_turn():
