@@ -118,6 +118,15 @@ class Reduction(ABC):
         """Name, for messages, data that every tile holds in full, where they are most of it."""
         return ""
 
+    def check_input(self, run: Callable[[Reduction], Any]) -> None:
+        """Raise, before any work, where numbers of the user's can have no answer.
+
+        Parameters
+        ----------
+        run : callable
+            Runs a reduction on the same engine.
+        """
+
     @abstractmethod
     def part(self, tile: Tile) -> Reduction:
         """Return the tile as a reduction of its own that carries only its own slice of the data.

@@ -53,6 +53,10 @@ class DTWReduction(Reduction):
     def sides(self) -> tuple[Series, Series]:
         """The series along the rows and those along the columns of the matrices."""
 
+    def check_input(self, run: Callable[[Reduction], Any]) -> None:
+        """As `Reduction.check_input`: look at costs of some points."""
+        self.warping.check_costs(*self.sides, run)
+
     def by_channel(self) -> list[Self]:
         """Itself, or the work of each channel, where distances are sums of those of channels."""
         if not self.warping.independent or self.sides[0].n_channels == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -130,6 +131,25 @@ class Warping:
         """The same distance when the two series change places."""
         other = {"subsequence": "supersequence", "supersequence": "subsequence"}
         return replace(self, alignment=other.get(self.alignment, self.alignment))
+
+    def check_costs(
+        self,
+        left: Series,
+        right: Series,
+        run: Callable[[Any], Any],
+        names: tuple[str, str] = ("series {} of the first", "series {} of the second"),
+    ) -> None:
+        """Raise where points of two sets have a cost that is none: never, but for the user's own.
+
+        Parameters
+        ----------
+        left, right : Series
+            The two sets.
+        run : callable
+            Runs a reduction.
+        names : tuple of str
+            How messages name a series of either, by its number.
+        """
 
     def points(self, longest: np.ndarray | int) -> np.ndarray:
         """Half width of the band where the longer of two series has so many points.
