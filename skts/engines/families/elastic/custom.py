@@ -140,7 +140,7 @@ class CustomWarping(Warping):
         chosen = [
             np.union1d(side.choose(few), both[_spread(both.size, few // 2)]) for side in sides
         ]
-        costs = self._costs(*chosen, run)
+        costs = self._costs(chosen[0], chosen[1], run)
         wrong = np.argwhere(~((costs >= 0) & (costs < np.inf)))
         if wrong.size == 0:
             return
