@@ -331,7 +331,7 @@ def test_points_of_a_wrong_cost_are_named(fast_engine):
         r"\(series 2 of the second, time point 4\): a cost"
     )
     with pytest.raises(ValueError, match=message):
-        pairwise_distances(X, Y, cost=difference, engine=fast_engine)
+        pairwise_distances(X, Y, cost=WRONG[1][0], engine=fast_engine)
     work = DTWMatrix(Series.of(Y), Series.of(X), CustomWarping(point_cost=WRONG[1][0]).flipped)
     message = r"for 2 \(series 0 of the second, time point 0\) and 7 \(series 2 of the first"
     with pytest.raises(ValueError, match=message):
