@@ -24,7 +24,7 @@ from skts import (
     config_context,
 )
 from skts.base import check_series
-from skts.engines import CustomWarping, DTWMatrix, DTWPath, Series, Tile, find_engine, run
+from skts.engines import CustomWarping, DTWMatrix, DTWPairs, DTWPath, Series, Tile, find_engine, run
 from skts.engines.host import point_costs
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.elastic.rows_of_cells import costs_of
@@ -334,6 +334,29 @@ def test_points_of_a_wrong_cost_are_named(fast_engine):
         pairwise_distances(X, Y, cost=WRONG[1][0], engine=fast_engine)
     work = DTWMatrix(Series.of(Y), Series.of(X), CustomWarping(point_cost=WRONG[1][0]).flipped)
     message = r"for 2 \(series 0 of the second, time point 0\) and 7 \(series 2 of the first"
+    with pytest.raises(ValueError, match=message):
+        run(work, engine=fast_engine)
+
+
+def rarely(x, y):
+    """None for one pair of points in a hundred."""
+    return abs(x - y) if x != 51.0 or y != 53.0 else np.nan
+
+
+def test_a_distance_that_is_none_is_refused(fast_engine):
+    """Of costs that were not among those that are looked at."""
+    X = np.arange(100.0).reshape(2, 1, 50)
+    Y = np.concatenate([X[:1], np.full((1, 1, 50), 53.0)])
+    cost = PointCost(rarely, 'x != 51 || y != 53 ? fabs(x - y) : nan("")')
+    message = (
+        r"rarely.* makes (nan|inf) the distance of series 1 of the first and series 1 of the "
+        r"second: a cost must be finite and not negative\."
+    )
+    with pytest.raises(ValueError, match=message):
+        pairwise_distances(X, Y, cost=cost, engine=fast_engine)
+    work = DTWPairs(
+        Series.of(X), Series.of(Y), np.array([[0, 0], [1, 1]]), CustomWarping(point_cost=cost)
+    )
     with pytest.raises(ValueError, match=message):
         run(work, engine=fast_engine)
 

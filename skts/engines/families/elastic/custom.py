@@ -157,6 +157,32 @@ class CustomWarping(Warping):
             "not negative."
         )
 
+    def check_distances(self, distances: np.ndarray, pairs: np.ndarray | None = None) -> None:
+        """Raise where a distance is not finite, or negative: so was a cost that was not looked at.
+
+        Parameters
+        ----------
+        distances : ndarray
+            A matrix, or the distances of some pairs.
+        pairs : ndarray of shape (n_pairs, 2) or None, default None
+            The pairs.
+
+        Raises
+        ------
+        ValueError
+            If there is such a distance.
+        """
+        wrong = np.argwhere(~((distances >= 0) & (distances < np.inf)))
+        if wrong.size == 0:
+            return
+        place = tuple(wrong[0].tolist())
+        one, other = place if pairs is None else pairs[place].tolist()
+        raise ValueError(
+            f"cost={self.own_cost.function or self.own_cost.cuda!r} makes {distances[place]:.17g} "
+            f"the distance of series {one} of the first and series {other} of the second: a cost "
+            "must be finite and not negative."
+        )
+
     def _costs(self, x: np.ndarray, y: np.ndarray, run: Callable[[Any], Any]) -> np.ndarray:
         """Costs of all points of one side and all of the other."""
         from ...host import point_costs

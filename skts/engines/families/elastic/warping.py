@@ -151,6 +151,17 @@ class Warping:
             How messages name a series of either, by its number.
         """
 
+    def check_distances(self, distances: np.ndarray, pairs: np.ndarray | None = None) -> None:
+        """Raise where distances are none: never, but for costs of the user's.
+
+        Parameters
+        ----------
+        distances : ndarray
+            A matrix, or the distances of some pairs.
+        pairs : ndarray of shape (n_pairs, 2) or None, default None
+            The pairs.
+        """
+
     def points(self, longest: np.ndarray | int) -> np.ndarray:
         """Half width of the band where the longer of two series has so many points.
 
