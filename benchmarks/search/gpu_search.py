@@ -66,7 +66,7 @@ def kernel_row(rng, n_points, length, must, reach):
     line, given = walk(rng, n_points), walk(rng, length)
     work = SubsequenceNeighbors((given,), LongSeries((line,)))
     tile = Tile(0, 1, 0, n_points - length + 1)
-    query = prepare_query(work, 0, tile.shape[1])
+    query = prepare_query(work, 0)
     part = UploadedPart(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
     windows = gpu.prepare_windows(part, length, tile.shape[1], work, query.rescaling)
     listed = gpu.Listed(cupy.arange(tile.shape[1], dtype=np.int32), tile.shape[1])

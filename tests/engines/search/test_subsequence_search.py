@@ -30,8 +30,6 @@ from skts.engines.cupy.search.room import (
     row_bytes,
 )
 from skts.engines.families.search.subsequence import (
-    ONE_SERIES,
-    Gathered,
     TileMatches,
     greedy,
     normalize_windows,
@@ -669,60 +667,3 @@ def test_numpy_takes_some_windows_at_a_time():
 
     assert 100 < _at_a_time(work(50)) < 10_000
     assert _at_a_time(work(1_000_000)) == 1
-
-
-def test_many_found_are_not_all_sorted(rng, monkeypatch):
-    """Of all windows of a part some thousand that are nearest say which bound the last match."""
-    sorted_ones = []
-
-    def watched(positions, order, *options):
-        sorted_ones.append(order.size)
-        return greedy(positions, order, *options)
-
-    monkeypatch.setattr("skts.engines.families.search.subsequence.greedy", watched)
-    n = 200_000
-    scattered, rising = rng.integers(0, 50_000, n) / 8.0, np.arange(n) / 8.0
-    positions = np.arange(n)
-    for need, exclusion, distances in (
-        *((9, 40, scattered), (9, 0, scattered), (3000, 3, scattered)),
-        (3000, 20, rising),
-    ):
-        found = Gathered(np.inf, positions, distances)
-        found.lower_limit(ONE_SERIES, exclusion, need)
-        by_all = greedy(
-            ONE_SERIES.locate(positions), np.lexsort((positions, distances)), exclusion, need
-        )
-        assert found.limit == distances[by_all[-1]]
-        assert_array_equal(found.positions, positions[distances <= found.limit])
-    assert sorted_ones[:3] == [4096, 4096, 12_000]
-    # those that are nearest may be too near to each other
-    assert sorted_ones[3:] == [12_000, 96_000]
-
-
-@pytest.mark.gpu
-def test_limits_on_the_gpu_are_looked_at_where_they_may_be(rng, monkeypatch):
-    missing = find_engine("cupy").available()
-    if missing is not None:
-        pytest.skip(missing)
-    from skts.engines.cupy.search.query import prepare_query
-
-    looked = []
-
-    def watched(self, *options):
-        looked.append(self.distances.size)
-        return lower_limit(self, *options)
-
-    lower_limit = Gathered.lower_limit
-    monkeypatch.setattr(Gathered, "lower_limit", watched)
-    line, query = rng.normal(size=9000).cumsum(), rng.normal(size=40).cumsum()
-    # 8,961 windows, of which no more than 815 are so far apart
-    for k, looks in ((408, True), (409, False)):
-        work = search([query], [line], WARPINGS["euclidean"], n_neighbors=k)
-        assert (prepare_query(work, 0, 8961).need > 0) == looks
-        (expected,) = run(work, engine="numba")
-        looked.clear()
-        (found,) = run(work, engine="cupy")
-        assert_array_equal(found.positions, expected.positions)
-        assert_array_equal(found.distances, expected.distances)
-        # else only where tiles are merged
-        assert (len(looked) > 1) == looks

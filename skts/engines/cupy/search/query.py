@@ -12,9 +12,8 @@ import numpy as np
 from ...core.certify import INPUT_SLACK, UNDERFLOW, Bound, Rescaling, dtw_bound
 from ...core.series import Series
 from ...families.search.subsequence import (
-    ONE_SERIES,
-    Gathered,
     SubsequenceNeighbors,
+    greedy,
     normalize_windows,
     query_envelope,
 )
@@ -55,9 +54,11 @@ class Query:
     radius : int
         Half width of the band.
     need, exclusion : int
-        See `SubsequenceNeighbors.apart_of`.
-    near : Gathered
-        Windows that bound the last match, and upper bounds of their distances.
+        See `SubsequenceNeighbors.apart`.
+    limit : float
+        Distance beyond which a window is no match.
+    near, near_values : ndarray
+        Windows far from each other, and upper bounds of their distances.
     positions, distances : list of ndarray
         Matches of the parts so far.
     made : dict
@@ -75,15 +76,12 @@ class Query:
     radius: int
     need: int
     exclusion: int
-    near: Gathered
+    limit: float
+    near: np.ndarray
+    near_values: np.ndarray
     positions: list[np.ndarray] = field(default_factory=list)
     distances: list[np.ndarray] = field(default_factory=list)
     made: dict[Hashable, Any] = field(default_factory=dict)
-
-    @property
-    def limit(self) -> float:
-        """Distance beyond which a window is no match."""
-        return self.near.limit
 
     @property
     def n_channels(self) -> int:
@@ -141,13 +139,25 @@ class Query:
         values : ndarray of shape (n,), float64
             What their distances are at most.
         """
-        keep = values <= self.limit
-        self.near.add(positions[keep], values[keep])
-        self.near.lower_limit(ONE_SERIES, self.exclusion, self.need)
+        count = 4 * self.need + 64
+        while True:
+            few = np.argpartition(values, count)[:count] if count < values.size else slice(None)
+            where = np.concatenate([self.near, positions[few]])
+            value = np.concatenate([self.near_values, values[few]])
+            order = np.lexsort((where, value))
+            line = np.zeros((where.size, 2), np.int64)
+            line[:, 1] = where
+            taken = greedy(line, order, self.exclusion, self.need)
+            if taken.size == self.need or count >= values.size:
+                break
+            count *= 8
+        self.near, self.near_values = where[taken], value[taken]
+        if taken.size == self.need:
+            self.limit = min(self.limit, float(self.near_values[-1]))
 
 
-def prepare_query(reduction: SubsequenceNeighbors, row: int, n_windows: int) -> Query:
-    """Prepare a query for a search of so many windows that follow each other."""
+def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
+    """Prepare a query for a search."""
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.shape[-1], reduction.warping
     certified = np.atleast_2d(normalize_windows(given, bool(reduction.normalize)))
@@ -171,7 +181,9 @@ def prepare_query(reduction: SubsequenceNeighbors, row: int, n_windows: int) -> 
         terms=float(np.sqrt(steps)) if warping.squared else float(steps),
         error=n_channels * (error + UNDERFLOW),
         radius=radius,
-        need=reduction.apart_of(length, n_windows),
+        need=reduction.apart(length),
         exclusion=reduction.exclusion_of(length),
-        near=Gathered(reduction.limit_of(row), np.empty(0, np.int64), np.empty(0)),
+        limit=reduction.limit_of(row),
+        near=np.empty(0, np.int64),
+        near_values=np.empty(0),
     )

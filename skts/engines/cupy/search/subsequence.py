@@ -159,8 +159,7 @@ def search(
 ) -> list[TileMatches]:
     """Windows of a tile that may match each of some queries."""
     n_points = min(tile.col_stop + reduction.longest - 1, reduction.series.n_points) - tile.col
-    rows = range(tile.row, tile.row_stop)
-    queries = [prepare_query(reduction, row, tile.shape[1]) for row in rows]
+    queries = [prepare_query(reduction, row) for row in range(tile.row, tile.row_stop)]
     # queries of one length share prepared windows
     groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:

@@ -17,7 +17,6 @@ from ...core.verify import Check, Sample, check_value
 from ..elastic.warping import PLAIN, Warping
 
 __all__ = [
-    "ONE_SERIES",
     "Gathered",
     "LongSeries",
     "SubsequenceNeighbors",
@@ -132,10 +131,6 @@ class LongSeries(NamedTuple):
         starts = self.starts
         series = np.searchsorted(starts, positions, side="right") - 1
         return np.column_stack([series, positions - starts[series]]).astype(np.int64)
-
-
-#: A line of one series, for windows of which nothing but their places on it counts.
-ONE_SERIES = LongSeries((np.empty(0),))
 
 
 class WindowMatches(NamedTuple):
@@ -272,18 +267,10 @@ class Gathered:
         size = self.distances.size
         if size < need or (size > _FEW and 2 * size < 3 * self.known):
             return
-        count = max(_FEW, 4 * need)
-        while True:
-            # the best are sorted, and more of them where these are too near to each other
-            few = np.argpartition(self.distances, count)[:count] if count < size else slice(None)
-            positions, distances = self.positions[few], self.distances[few]
-            order = np.lexsort((positions, distances))
-            taken = greedy(series.locate(positions), order, exclusion, need)
-            if taken.size == need or count >= size:
-                break
-            count *= 8
+        order = np.lexsort((self.positions, self.distances))
+        taken = greedy(series.locate(self.positions), order, exclusion, need)
         if taken.size == need:
-            self.limit = min(self.limit, float(distances[taken[-1]]))
+            self.limit = min(self.limit, float(self.distances[taken[-1]]))
             keep = self.distances <= self.limit
             self.positions, self.distances = self.positions[keep], self.distances[keep]
         self.known = self.distances.size

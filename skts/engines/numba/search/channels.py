@@ -18,8 +18,8 @@ from numba import njit
 from ...families.elastic.warping import Warping
 from ...families.profile.concatenated import fill_gaps as fill_gaps_of_line
 from ...families.search.subsequence import (
-    ONE_SERIES,
     Gathered,
+    LongSeries,
     SubsequenceNeighbors,
     TileMatches,
     normalize_windows,
@@ -229,6 +229,7 @@ class _Search:
         self.need = reduction.apart_of(length, piece.whole.size)
         self.exclusion = reduction.exclusion_of(length)
         self.piece, self.cancel = piece, cancel
+        self.line = LongSeries((piece.points,))
         # of each point of each channel, see "running statistics" in docs/developer/numerics.rst
         terms = given.size
         self.slack = 0.0
@@ -302,7 +303,7 @@ class _Search:
             near = (distances <= self.found.limit) & (distances < np.inf)
             self.found.add(some[near], distances[near])
         if self.need:
-            self.found.lower_limit(ONE_SERIES, self.exclusion, self.need)
+            self.found.lower_limit(self.line, self.exclusion, self.need)
 
     def _measure(self, places: np.ndarray) -> np.ndarray:
         """Certified distances of windows; infinite beyond the limit."""
