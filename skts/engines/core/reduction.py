@@ -126,6 +126,7 @@ class Reduction(ABC):
         run : callable
             Runs a reduction on the same engine.
         """
+        return
 
     @abstractmethod
     def part(self, tile: Tile) -> Reduction:
