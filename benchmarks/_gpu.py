@@ -88,6 +88,20 @@ def launch_seconds(module, prefix):
         module.load_kernel = load
 
 
+def median_launches(module, work, repeats=5):
+    """Median seconds of all launches of a function after a first call, and its last result.
+
+    The launches are those of kernels that the module loads, each by itself: see `launch_seconds`.
+    Arrays that are filled or copied in between take no part.
+    """
+    result, elapsed = work(), []
+    for _ in range(repeats):
+        with launch_seconds(module, "") as seconds:
+            result = work()
+        elapsed.append(sum(seconds))
+    return median(elapsed), result
+
+
 def median_wall(work, repeats=5):
     """Median wall seconds of a function after a first call, and its last result."""
     result, elapsed = work(), []

@@ -10,11 +10,10 @@ of the queries.
 
 import time
 from itertools import chain
-from statistics import median
 
 import numpy as np
 
-from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
+from benchmarks._gpu import keep_rows, make_parser, median_launches, median_wall, verdict
 from benchmarks._sets import archive
 from skts._metrics import distance_of
 from skts.engines import DTWMatrix, DTWNeighbors, DTWPath, Series, Warping, run
@@ -92,7 +91,7 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
     Returns
     -------
     seconds : float
-        By CUDA events around a launch.
+        Of the device alone: see `launch_seconds`.
     estimates : cupy.ndarray
         Distances in units of the data.
     bound : Bound
@@ -106,11 +105,9 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
     rescaling = search.rescaling
     rows, cols = (dtw.rescale(dtw.upload(side), rescaling) for side in (queries, candidates))
     reach = warping.largest_radius(queries.lengths, candidates.lengths)
-    elapsed = []
-    for _ in range(repeats + 1):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        found = dtw.distances(
+    seconds, found = median_launches(
+        dtw,
+        lambda: dtw.distances(
             rows,
             cols,
             warping.rescaled(rescaling),
@@ -118,15 +115,14 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
             root=False,
             budget=2**30,
             kernel=kernel,
-        )
-        stop.record()
-        stop.synchronize()
-        elapsed.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
+        ),
+        repeats,
+    )
     estimates = found.astype(float)
     if warping.squared:
         estimates = cupy.sqrt(estimates)
     scale, bound = search.scale_and_bound(rows.error + cols.error)
-    return median(elapsed[1:]), estimates / scale, bound
+    return seconds, estimates / scale, bound
 
 
 def check_estimates(estimates, exact, bound):

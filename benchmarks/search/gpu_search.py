@@ -13,11 +13,10 @@ import time
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 
-from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
+from benchmarks._gpu import keep_rows, make_parser, median_launches, median_wall, verdict
 from skts import SubsequenceSearch, config_context
 from skts.engines import DTWMatrix, LongSeries, Series, SubsequenceNeighbors, Tile, run
 
@@ -73,15 +72,9 @@ def kernel_row(rng, n_points, length, must, reach):
     listed = gpu.Listed(cupy.arange(tile.shape[1], dtype=np.int32), tile.shape[1])
     kernel = choose_warp(length, cell_of(work.warping))
     interval = query.interval(query.rough, squared=True)
-    elapsed = []
-    for _ in range(6):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        costs = gpu.warp_windows(windows, listed, query, kernel, interval)
-        stop.record()
-        stop.synchronize()
-        elapsed.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
-    seconds = median(elapsed[1:])
+    seconds, costs = median_launches(
+        gpu, lambda: gpu.warp_windows(windows, listed, query, kernel, interval)
+    )
 
     sample = np.unique(np.linspace(0, tile.shape[1] - 1, 200).astype(int))
     exact = normalize_windows(line[sample[:, None, None] + np.arange(length)], True)

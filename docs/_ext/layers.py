@@ -100,6 +100,7 @@ IMPORTS = {
     },
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {
+        "_log",
         "_metrics",
         "_parameters",
         "_validation",

@@ -19,6 +19,12 @@ from ._search import BATCH, length_of
 
 __all__ = ["consensus_motif"]
 
+#: Points of all windows of a series up to which it is short: comparing a window with each of a few
+#: thousand takes less than to plan that for a series by itself.
+SHORT = 2**12
+#: Windows of short series that are compared at once.
+AT_ONCE = 2**12
+
 
 @takes_plain
 @checks_arguments(
@@ -75,7 +81,7 @@ def consensus_motif(
     -----
     The windows of each series are joined with other series until few can still have a radius as
     small as the best one so far; these are measured one by one. With a clear consensus that takes
-    about one join for each series.
+    about one join for each series. Short series are compared with many others at once.
 
     References
     ----------
@@ -145,22 +151,34 @@ class _Radii:
         compute: Callable[[Reduction], Any],
     ) -> None:
         self.lines, self.length, self.normalize, self.compute = lines, length, normalize, compute
+        self.groups = _grouped([line.n_windows(length) for line in lines], length)
+        self.joined = [
+            ConcatenatedSeries.of([lines[row].points for row in group])
+            if len(group) > 1
+            else lines[group.start]
+            for group in self.groups
+        ]
+        self.group_of = np.repeat(np.arange(len(self.groups)), [len(one) for one in self.groups])
 
     def best_of(self, row: int, limit: float) -> tuple[float, int, int]:
         """Radius, series and place of the window of a series whose radius is least.
 
         Infinite and no window where no radius is finite and at most the limit.
         """
-        lines, count = self.lines, self.lines[row].n_windows(self.length)
-        left = [*range(row + 1, len(lines)), *range(row)]
+        lines, count, own = self.lines, self.lines[row].n_windows(self.length), self.group_of[row]
+        left = [*range(own, len(self.groups)), *range(own)]
+        if len(self.groups[own]) == 1:
+            left.remove(own)
         # a radius is at least the distance to any other series
         bounds, alive = np.zeros(count), np.arange(count)
         while left and alive.size:
-            other = left.pop(0)
-            if alive.size * self.length <= count:
-                bounds[alive] = np.maximum(bounds[alive], self.nearest(row, alive, other)[0])
+            group = left.pop(0)
+            if len(self.groups[group]) > 1 or alive.size * self.length <= count:
+                bounds[alive] = np.maximum(bounds[alive], self.farthest(row, alive, group))
             else:
-                work = Join(lines[row], lines[other], self.length, normalize=self.normalize)
+                work = Join(
+                    *(lines[row], self.joined[group], self.length), normalize=self.normalize
+                )
                 np.maximum(bounds, self.compute(work).distances[:, 0], out=bounds)
                 limit = min(limit, self._settle_best(row, bounds, left, limit))
             alive = np.flatnonzero((bounds <= limit) & (bounds < np.inf))
@@ -175,38 +193,67 @@ class _Radii:
         A small radius, found early, rules out most other windows.
         """
         place = int(np.argmin(bounds))
-        for other in left:
+        for group in left:
             if bounds[place] > limit or bounds[place] == np.inf:
                 return np.inf
-            (distance,), _ = self.nearest(row, np.array([place]), other)
+            (distance,) = self.farthest(row, np.array([place]), group)
             bounds[place] = max(bounds[place], distance)
         return float(bounds[place])
 
-    def nearest(self, row: int, places: np.ndarray, other: int) -> tuple[np.ndarray, np.ndarray]:
-        """Distances of some windows of a series to the nearest of another one, and where it is."""
-        distances, starts = np.empty(places.size), np.empty(places.size, np.int64)
-        batch = max(1, BATCH // self.lines[other].n_windows(self.length))
+    def farthest(self, row: int, places: np.ndarray, group: int) -> np.ndarray:
+        """Distances of some windows of a series to that of a group that they match worst."""
+        found, line = np.empty(places.size), self.joined[group]
+        batch = max(1, BATCH // line.n_windows(self.length))
         for first in range(0, places.size, batch):
             some = slice(first, first + batch)
-            rows = self.compute(
-                WindowDistances(
-                    *(self.lines[row], places[some], self.lines[other]),
-                    *(self.length, self.normalize),
-                )
-            )
-            starts[some] = rows.argmin(axis=1)
-            distances[some] = rows.min(axis=1)
-        return distances, starts
+            distances = self._distances(row, places[some], group)
+            # windows that touch what lies between two series are at infinity
+            nearest = np.minimum.reduceat(distances, line.starts, axis=1)
+            if self.group_of[row] == group:
+                nearest[:, row - self.groups[group].start] = 0.0
+            found[some] = nearest.max(axis=1)
+        return found
+
+    def matches(self, row: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distances of a window to the nearest of each series, and where that starts."""
+        positions, distances = np.empty(len(self.lines), np.int64), np.empty(len(self.lines))
+        for group, rows in enumerate(self.groups):
+            if rows == range(row, row + 1):
+                continue
+            (found,) = self._distances(row, np.array([place]), group)
+            for other, one in zip(
+                rows, np.split(found, self.joined[group].starts[1:]), strict=True
+            ):
+                positions[other], distances[other] = one.argmin(), one.min()
+        positions[row], distances[row] = place, 0.0
+        return distances, positions
+
+    def _distances(self, row: int, places: np.ndarray, group: int) -> np.ndarray:
+        """Distances of some windows of a series to all of a group."""
+        line = self.joined[group]
+        work = WindowDistances(self.lines[row], places, line, self.length, self.normalize)
+        found: np.ndarray = self.compute(work)
+        return found
+
+
+def _grouped(counts: list[int], length: int) -> list[range]:
+    """Series in a row that are compared at once: short ones, or a longer one alone."""
+    groups: list[range] = []
+    room = 0
+    for row, count in enumerate(counts):
+        short = count * length <= SHORT
+        if short and count <= room:
+            groups[-1] = range(groups[-1].start, row + 1)
+            room -= count + length
+        else:
+            groups.append(range(row, row + 1))
+            room = AT_ONCE - count - length if short else 0
+    return groups
 
 
 def _record(radii: _Radii, radius: float, row: int, place: int) -> ConsensusMotif:
     """The motif with its best match in each series."""
-    count, length = len(radii.lines), radii.length
-    positions, distances = np.full(count, place), np.zeros(count)
-    for other in range(count):
-        if other != row:
-            (distance,), (start,) = radii.nearest(row, np.array([place]), other)
-            positions[other], distances[other] = start, distance
+    length, (distances, positions) = radii.length, radii.matches(row, place)
     values = [
         line.points[start : start + length]
         for line, start in zip(radii.lines, positions, strict=True)

@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._log import counted
 from .._metrics import COST, WINDOW, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
@@ -357,7 +358,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         """Queries without padding, none longer than all series."""
         series = check_series(Q, input_name="Q", estimator=self)
         if series.n_channels != self.n_channels_:
-            name, channels = type(self).__name__, _count(self.n_channels_)
+            name, channels = type(self).__name__, counted(self.n_channels_, "channel")
             raise ValueError(f"{name} takes queries of {channels}; Q has {series.n_channels}.")
         longest = max(each.shape[-1] for each in self._series.parts)
         too_long = np.flatnonzero(series.lengths > longest)
@@ -425,11 +426,6 @@ def _search_warping(
                 "use metric='dtw'."
             )
     return Warping(window=0)
-
-
-def _count(n_channels: int) -> str:
-    """So many channels."""
-    return "one channel" if n_channels == 1 else f"{n_channels} channels"
 
 
 def _without_padding(series: Series) -> tuple[np.ndarray, ...]:

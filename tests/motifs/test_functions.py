@@ -336,6 +336,25 @@ def test_a_line_larger_than_the_budget_is_said_before_any_work(rng, monkeypatch,
         ask(rng.normal(size=200_000))
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: matrix_profile(x, window=4),
+        lambda x: matrix_profile(x, x[:9], window=4),
+        lambda x: matrix_profile(np.stack([x, x]), window=4, dimensions=1),
+        lambda x: motifs(x, window=4),
+    ],
+)
+def test_memory_that_is_not_of_the_series_is_not_laid_at_their_door(rng, ask):
+    """A few points need some MiB: shorter series would not help, and are not said to."""
+    message = (
+        r"needs [\d.]+ MiB of working memory, most of it however short the series are; the budget "
+        r"is 1 MiB\. Raise it with skts\.set_config\(memory=\.\.\.\)\."
+    )
+    with config_context(memory="1MiB", engine="numba"), pytest.raises(MemoryError, match=message):
+        ask(rng.normal(size=18))
+
+
 def test_the_oracle_runs_behind_the_functions(rng):
     assert find_engine("oracle").available() is None
     x = rng.normal(size=60)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from skts import config_context
+from skts.engines import run
 from skts.motifs import consensus_motif, distance_profile, matrix_profile, motif_chains, mpdist
 from skts.motifs import segment as find_regimes
 from tests import reference_profiles as reference
@@ -104,6 +107,32 @@ def test_a_planted_consensus_is_found_with_few_measured_windows(rng, fast_engine
     assert found.positions.tolist() == [0, 20, 40, 60]
     again = consensus_motif(series[::-1], window=30, engine=fast_engine)
     assert again.radius == found.radius and 3 - again.series == found.series
+
+
+def test_short_series_are_compared_at_once(rng, monkeypatch, fast_engine):
+    """However they come together, the answer is that of each by itself; and there are few runs."""
+    module = importlib.import_module("skts.motifs._consensus")
+    works = []
+
+    def watched(work, **options):
+        works.append(work)
+        return run(work, **options)
+
+    monkeypatch.setattr(module, "run", watched)
+    series = [rng.integers(0, 3, n).astype(float) for n in rng.integers(5, 30, 40)]
+    series[7][2] = series[20][0] = series[39][-1] = np.nan
+    for normalize in (True, False):
+        options = {"window": 4, "normalize": normalize, "engine": fast_engine}
+        answers = []
+        for short, at_once, most in ((0, 0, 2**16), (60, 45, 2**16), (2**12, 2**12, 41)):
+            monkeypatch.setattr(module, "SHORT", short)
+            monkeypatch.setattr(module, "AT_ONCE", at_once)
+            works.clear()
+            answers.append(consensus_motif(series, **options))
+            assert len(works) <= most
+        for found in answers[1:]:
+            for one, other in zip(found, answers[0], strict=True):
+                assert_array_equal(one, other)
 
 
 @every_case

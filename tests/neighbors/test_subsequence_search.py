@@ -237,7 +237,7 @@ def test_bad_input_is_named(rng):
         (lambda: search.kneighbors([1.0, 2.0]), "Reshape your data"),
         (lambda: search.kneighbors([[1, np.nan, 2]]), "Q contains NaN at series 0, time point 1"),
         (lambda: search.kneighbors([[1, np.inf]]), "infinity"),
-        (lambda: search.kneighbors(np.ones((1, 2, 9))), "queries of one channel; Q has 2"),
+        (lambda: search.kneighbors(np.ones((1, 2, 9))), "queries of 1 channel; Q has 2"),
         (lambda: search.kneighbors([[1, 2]], n_neighbors=0), "Expected n_neighbors > 0. Got 0"),
         (lambda: search.radius_neighbors([[1, 2]], -0.5), "Expected radius >= 0. Got -0.5"),
         (lambda: search.radius_neighbors([[1, 2]], np.nan), "Expected radius >= 0. Got nan"),

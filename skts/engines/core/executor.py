@@ -81,6 +81,7 @@ def _run(
     if backend is None:
         engine = get_engine(engine, reduction)
     again = partial(run, engine=engine, n_jobs=n_jobs)
+    reduction.check_input(again)
     if isinstance(reduction, InBatches):
         batches = reduction.batches(host_budget())
         if len(batches) > 1:

@@ -24,6 +24,10 @@ SMALLEST_SHARE = 16
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
 
+#: Bytes that are held, about, for a number of data that are not divided: with statistics, steps of
+#: a join, and best matches.
+HELD = 256
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -139,8 +143,10 @@ def check_smallest(
     extent = reduction.shape if area is None else area.shape
     shared, each = footprint(*(min(c, n) for c, n in zip(reduction.cell, extent, strict=True)))
     if shared + each > budget:
-        undivided = reduction.undivided_input
+        undivided, count = reduction.undivided_input
         why = f", as every part holds {undivided} in full" if undivided else ""
+        if undivided and 2 * HELD * count < shared + each:
+            why = ", most of it however short the series are"
         raise MemoryBudgetError(
             f"The smallest part of this work needs {format_bytes(shared + each)} of working "
             f"memory{why}; the budget is {format_bytes(budget)}. Raise it with "

@@ -114,9 +114,19 @@ class Reduction(ABC):
         return 0
 
     @property
-    def undivided_input(self) -> str:
-        """Name, for messages, data that every tile holds in full, where they are most of it."""
-        return ""
+    def undivided_input(self) -> tuple[str, int]:
+        """Data that every tile holds in full: their name in messages, and how many numbers."""
+        return "", 0
+
+    def check_input(self, run: Callable[[Reduction], Any]) -> None:
+        """Raise, before any work, where numbers of the user's can have no answer.
+
+        Parameters
+        ----------
+        run : callable
+            Runs a reduction on the same engine.
+        """
+        return
 
     @abstractmethod
     def part(self, tile: Tile) -> Reduction:

@@ -15,9 +15,16 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from skts import DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors, config_context
+from skts import (
+    DTWKMedoids,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+    config_context,
+)
 from skts.base import check_series
-from skts.engines import CustomWarping, DTWMatrix, DTWPath, Tile, find_engine, run
+from skts.engines import CustomWarping, DTWMatrix, DTWPairs, DTWPath, Series, Tile, find_engine, run
 from skts.engines.host import point_costs
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.elastic.rows_of_cells import costs_of
@@ -270,3 +277,98 @@ def test_a_compiled_function_is_no_expression():
 
     cell = cell_of(CustomWarping(point_cost=PointCost(steep)))
     assert costs_of(type(cell), ()) is None
+
+
+def canberra(x, y):
+    """0 / 0 for two zeros."""
+    return abs(x - y) / (abs(x) + abs(y))
+
+
+def difference(x, y):
+    """Negative where the second point is above."""
+    return x - y
+
+
+WRONG = [
+    (PointCost(canberra, "fabs(x - y) / (fabs(x) + fabs(y))"), "canberra.* gives nan for 0"),
+    (PointCost(difference, "x - y"), "difference.* gives -"),
+]
+
+
+@pytest.mark.parametrize(("cost", "message"), WRONG, ids=["nan", "negative"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X, **options: pairwise_distances(X, **options),
+        lambda X, **options: pairwise_distances(X[:2], X, **options),
+        lambda X, **options: warping_path(X[1], X[4], **options),
+        lambda X, **options: DTWNeighbors(**options).fit(X).kneighbors(X, 2),
+        lambda X, **options: DTWNeighbors(radius=1.0, **options).fit(X).radius_neighbors(X),
+        lambda X, **options: DTWNearestNeighbor(**options).fit(X, [0, 1] * 3).predict(X),
+        lambda X, **options: DTWKMedoids(2, **options).fit(X),
+        lambda X, **options: (
+            SubsequenceSearch(normalize=False, **options).fit(X).kneighbors([X[1, :6]], 2)
+        ),
+    ],
+    ids=["within", "between", "path", "neighbors", "radius", "class", "medoids", "search"],
+)
+def test_costs_that_are_none_are_refused(fast_engine, rng, cost, message, ask):
+    """Before any work: no kernel is compiled for them."""
+    X = rng.normal(size=(6, 20))
+    X[1, 3] = X[4, 17] = 0.0
+    with pytest.raises(ValueError, match=message) as raised:
+        ask(X, cost=cost, engine=fast_engine)
+    assert "time point" in str(raised.value)
+    assert str(raised.value).endswith("a cost must be finite and not negative.")
+
+
+def test_points_of_a_wrong_cost_are_named(fast_engine):
+    """In the order in which the function got them, whichever side lies in the lanes."""
+    X, Y = np.full((2, 1, 9), 2.0), np.full((3, 1, 9), 1.0)
+    Y[2, 0, 4] = 7.0
+    message = (
+        r"gives -5 for 2 \(series 0 of the first, time point 0\) and 7 "
+        r"\(series 2 of the second, time point 4\): a cost"
+    )
+    with pytest.raises(ValueError, match=message):
+        pairwise_distances(X, Y, cost=WRONG[1][0], engine=fast_engine)
+    work = DTWMatrix(Series.of(Y), Series.of(X), CustomWarping(point_cost=WRONG[1][0]).flipped)
+    message = r"for 2 \(series 0 of the second, time point 0\) and 7 \(series 2 of the first"
+    with pytest.raises(ValueError, match=message):
+        run(work, engine=fast_engine)
+
+
+def rarely(x, y):
+    """None for one pair of points in a hundred."""
+    return abs(x - y) if x != 51.0 or y != 53.0 else np.nan
+
+
+def test_a_distance_that_is_none_is_refused(fast_engine):
+    """Of costs that were not among those that are looked at."""
+    X = np.arange(100.0).reshape(2, 1, 50)
+    Y = np.concatenate([X[:1], np.full((1, 1, 50), 53.0)])
+    cost = PointCost(rarely, 'x != 51 || y != 53 ? fabs(x - y) : nan("")')
+    message = (
+        r"rarely.* makes (nan|inf) the distance of series 1 of the first and series 1 of the "
+        r"second: a cost must be finite and not negative\."
+    )
+    with pytest.raises(ValueError, match=message):
+        pairwise_distances(X, Y, cost=cost, engine=fast_engine)
+    work = DTWPairs(
+        Series.of(X), Series.of(Y), np.array([[0, 0], [1, 1]]), CustomWarping(point_cost=cost)
+    )
+    with pytest.raises(ValueError, match=message):
+        run(work, engine=fast_engine)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("cost", "message"), WRONG, ids=["nan", "negative"])
+def test_expressions_are_computed_where_they_can_be(rng, cost, message):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    X = rng.normal(size=(6, 20))
+    X[1, 3] = X[4, 17] = 0.0
+    message = message.partition(" gives")[2]
+    with pytest.raises(ValueError, match=f"gives{message}"):
+        pairwise_distances(X, cost=PointCost(cuda=cost.cuda), engine="cupy")

@@ -53,6 +53,10 @@ class DTWReduction(Reduction):
     def sides(self) -> tuple[Series, Series]:
         """The series along the rows and those along the columns of the matrices."""
 
+    def check_input(self, run: Callable[[Reduction], Any]) -> None:
+        """As `Reduction.check_input`: look at costs of some points."""
+        self.warping.check_costs(*self.sides, run)
+
     def by_channel(self) -> list[Self]:
         """Itself, or the work of each channel, where distances are sums of those of channels."""
         if not self.warping.independent or self.sides[0].n_channels == 1:
@@ -130,6 +134,13 @@ class DTWMatrix(DTWReduction):
         if self.symmetric:
             total[tile.cols, tile.rows] = result.T
 
+    def finish(self, total: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
+        """Hand the matrix out, if it holds distances."""
+        # series of one point: costs, of which more is said where they are asked for
+        if max(self.rows.n_timepoints, self.cols.n_timepoints) > 1:
+            self.warping.check_distances(total)
+        return total
+
     def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
         """Compare some distances."""
         for place in sample(answer.size):
@@ -192,6 +203,11 @@ class DTWPairs(DTWReduction):
     def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
         """Write the distances of a run of pairs."""
         total[tile.rows] = result
+
+    def finish(self, total: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
+        """Hand the distances out, if they are such."""
+        self.warping.check_distances(total, self.pairs)
+        return total
 
     def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
         """Compare some distances."""

@@ -50,6 +50,9 @@ class PointCost:
     code, and the numbers that it reads from around it.
 
     All distances are computed in float64, without lower bounds: nothing is known of the cost.
+    Before any work costs of some points are looked at: the least and largest ones, those nearest to
+    0, such as both sets hold, and some between them. One that is NaN, infinite or negative raises
+    a `ValueError` that names the points.
 
     Examples
     --------

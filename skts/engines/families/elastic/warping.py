@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -130,6 +131,36 @@ class Warping:
         """The same distance when the two series change places."""
         other = {"subsequence": "supersequence", "supersequence": "subsequence"}
         return replace(self, alignment=other.get(self.alignment, self.alignment))
+
+    def check_costs(
+        self,
+        left: Series,
+        right: Series,
+        run: Callable[[Any], Any],
+        names: tuple[str, str] = ("series {} of the first", "series {} of the second"),
+    ) -> None:
+        """Raise where points of two sets have a cost that is none: never, but for the user's own.
+
+        Parameters
+        ----------
+        left, right : Series
+            The two sets.
+        run : callable
+            Runs a reduction.
+        names : tuple of str
+            How messages name a series of either, by its number.
+        """
+
+    def check_distances(self, distances: np.ndarray, pairs: np.ndarray | None = None) -> None:
+        """Raise where distances are none: never, but for costs of the user's.
+
+        Parameters
+        ----------
+        distances : ndarray
+            A matrix, or the distances of some pairs.
+        pairs : ndarray of shape (n_pairs, 2) or None, default None
+            The pairs.
+        """
 
     def points(self, longest: np.ndarray | int) -> np.ndarray:
         """Half width of the band where the longer of two series has so many points.

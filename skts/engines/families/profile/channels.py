@@ -211,10 +211,11 @@ class ChannelJoin(Join):
         return size * (3 if self.sides else 1)
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The lines."""
-        lines = name_lines(self.a, *([] if self.b is None else [self.b]))
-        return f"{len(self.channels)} channels of {lines}"
+        lines, n_points = name_lines(self.a, *([] if self.b is None else [self.b]))
+        n_channels = len(self.channels)
+        return f"{n_channels} channels of {lines}", n_channels * n_points
 
     def start(self) -> JoinTotal:
         """Return empty lists: a column for each dimension."""

@@ -94,14 +94,15 @@ class ConcatenatedSeries(NamedTuple):
         return series, np.where(positions < 0, -1, start)
 
 
-def name_lines(*lines: ConcatenatedSeries) -> str:
-    """Lines in words, by their points."""
+def name_lines(*lines: ConcatenatedSeries) -> tuple[str, int]:
+    """Lines in words, by their points, and how many points these are."""
     sizes = [f"{line.points.size:,}" for line in lines]
-    return (
+    name = (
         f"a line of {sizes[0]} points"
         if len(sizes) == 1
         else f"lines of {' and '.join(sizes)} points"
     )
+    return name, sum(line.points.size for line in lines)
 
 
 def fill_gaps(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

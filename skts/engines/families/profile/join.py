@@ -228,7 +228,7 @@ class Join(UsesIncumbent, Reduction):
         return 16 * self.shape[0] * self.n_neighbors * (3 if self.sides else 1)
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The lines."""
         return name_lines(self.a, *([] if self.b is None else [self.b]))
 

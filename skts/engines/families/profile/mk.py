@@ -140,9 +140,11 @@ class PairWalk(UsesIncumbent, Reduction):
         return slope, 2 * sums + 8 * FLOAT32_UNIT
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The line, and the order of its windows."""
-        return f"{name_lines(self.series)} and {len(self.gaps)} distances of each window"
+        line, n_points = name_lines(self.series)
+        n_gaps = len(self.gaps)
+        return f"{line} and {n_gaps} distances of each window", n_points + n_gaps * n_points // 8
 
     def part(self, tile: Tile) -> PairWalk:
         """Return itself: a tile needs the whole order."""
@@ -230,7 +232,7 @@ class MotifPair(FollowedUp, Reduction):
         return 1, 1
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The line."""
         return name_lines(self.series)
 

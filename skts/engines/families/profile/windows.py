@@ -93,7 +93,7 @@ class WindowKinds(Reduction):
         return 1, 1
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The lines."""
         return name_lines(
             self.series, *([] if self.joined in (None, self.series) else [self.joined])
@@ -179,7 +179,7 @@ class WindowDistances(Reduction):
         return 8 * self.shape[0] * self.shape[1]
 
     @property
-    def undivided_input(self) -> str:
+    def undivided_input(self) -> tuple[str, int]:
         """The lines."""
         lines = {id(line.points): line for line in (self.queries, self.series)}
         return name_lines(*lines.values())

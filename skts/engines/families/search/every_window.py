@@ -67,7 +67,11 @@ class EveryWindow:
                     continue
                 windows = np.ascontiguousarray(views[:, places].transpose(1, 0, 2))
                 windows = normalize_windows(windows, search.normalize)
-                distances = run(self.block(query, windows))[0]
+                block = self.block(query, windows)
+                kind = "normalised " if search.normalize else ""
+                names = f"{kind}query {row}", f"{kind}window {{}} of those from point {col} on"
+                self.warping.check_costs(*block.sides, run, names)
+                distances = run(block)[0]
                 near = np.flatnonzero(distances <= total[row].limit)
                 found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(search.queries)
                 found[row] = TileMatches(places[near], distances[near])
