@@ -167,9 +167,10 @@ class Distance:
             for side in (left, right):
                 other = np.flatnonzero(side.lengths != left.lengths[0])
                 if other.size:
+                    named = f"series {other[0]} has" if len(side) > 1 else "another"
                     raise ValueError(
                         f"metric={entry.name!r} needs series of one length: one has "
-                        f"{left.lengths[0]} time points, another {side.lengths[other[0]]}."
+                        f"{left.lengths[0]} time points, {named} {side.lengths[other[0]]}."
                     )
         return prepared(left, right, self.warping, partial(_keep, entry.name + " numbers"))
 

@@ -28,7 +28,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.families.elastic.warping import settled
-from skts.engines.numba.elastic import dtw, edits, lanes, uneven, warping_path
+from skts.engines.numba.elastic import dtw, edits, lanes, tiles, uneven, warping_path
 
 COMPILED = ("twe",)
 WINDOWS = [None, 0, 2, 0.3]
@@ -247,6 +247,28 @@ def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng
         assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
 
 
+@pytest.mark.parametrize("metric", ["adtw", "msm"])
+@pytest.mark.parametrize("swap", [False, True])
+def test_series_of_similar_lengths_go_together(rng, monkeypatch, metric, swap):
+    """All lanes go on to the end of the longest, so that one long series costs as a group does."""
+    packed, pack = [], dtw.pack
+
+    def noted(values, lengths, n_lanes):
+        packed.append(lengths)
+        return pack(values, lengths, n_lanes)
+
+    monkeypatch.setattr(dtw, "pack", noted)
+    monkeypatch.setattr(tiles, "prefer_numpy", lambda *given, **options: False)
+    X = drawn(rng, "any", 5, 1, [12, 30])
+    Y = [rng.normal(size=(1, n)) for n in [3, 60, 4, 25] * 9]
+    left, right, warping = sides_of(metric, *((Y, X) if swap else (X, Y)), window=0.1)
+    work = DTWMatrix(left, right, warping)
+    found = run(work, engine="numba")
+    assert [lengths.tolist() for lengths in packed] == [[3] * 9 + [4] * 9 + [25] * 9 + [60] * 9]
+    for i, j in np.ndindex(found.shape):
+        assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
+
+
 GAPS = [0.0, 1e-15, 1e-9, 1e-7]
 SEARCHED = ["erp", "msm", "twe", "wdtw", "adtw"]
 
@@ -381,13 +403,13 @@ def test_all_distances_are_tested():
 
 @pytest.mark.parametrize("metric", ["edr", "lcss"])
 def test_a_gpu_counts_no_more_edits_than_float32_holds(make_series, monkeypatch, metric):
-    tiles = pytest.importorskip("skts.engines.cupy.elastic.tiles")
+    gpu = pytest.importorskip("skts.engines.cupy.elastic.tiles")
     warping, engine = DISTANCES[metric](epsilon=0.5), find_engine("cupy")
     sides = [make_series(2, n) for n in (9, 11)]
-    assert tiles.MOST_COUNTED == 2**24
-    monkeypatch.setattr(tiles, "MOST_COUNTED", 21)
+    assert gpu.MOST_COUNTED == 2**24
+    monkeypatch.setattr(gpu, "MOST_COUNTED", 21)
     assert engine.supports(DTWMatrix(*sides, warping)) is None
-    monkeypatch.setattr(tiles, "MOST_COUNTED", 20)
+    monkeypatch.setattr(gpu, "MOST_COUNTED", 20)
     assert "less than 20 points together; here they have up to 20" in engine.supports(
         DTWMatrix(*sides, warping)
     )

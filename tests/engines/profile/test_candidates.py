@@ -87,6 +87,27 @@ def test_a_hint_rules_out_what_is_farther(rng):
     assert_array_equal(found[1][8], [7, 6])
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_of_equal_windows_no_later_ones_are_kept_on_the_list(k):
+    """A series that repeats exactly lists nearly all of its pairs, and few need be measured."""
+    length = 6
+    own, _ = line_of(np.tile([0.0, 1.0, 3.0], 20), length, None)
+    found = np.full((4, k), np.inf), np.full((4, k), -1)
+    known = candidates.open_candidates(0, np.full(4, np.inf), *found)
+    for other in (9, 12, 15, 18)[: k + 1]:
+        candidates._offer(known, 0, other, 0.0, 1e-9)
+    candidates.measure(known, own, own, length, None)
+    # of a single neighbour the first one waits apart
+    assert_array_equal(found[1][0], [12] if k == 1 else [9, 12, 15])
+    for other in (45, 3, 48, 51):
+        candidates._offer(known, 0, other, 0.0, 1e-9)
+    candidates.make_room(known, own, own, length, None)
+    assert_array_equal(known.pairs[: known.n_listed[0]], [[0, 3]])
+    candidates.measure_all(known, own, own, length, None)
+    assert_array_equal(found[1][0], [3] if k == 1 else [3, 9, 12])
+    assert_array_equal(found[0][0], np.zeros(k))
+
+
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("known", [2.0, np.inf])
 def test_the_limit_of_a_window_is_the_kth_least_of_its_upper_values(rng, k, known):

@@ -263,13 +263,16 @@ class DTWTiles:
         if flip:
             warping, rows, cols = warping.flipped, right, left
             row_slice, col_slice = col_slice, row_slice
-        packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling)
+        order = _by_length(cols.lengths[col_slice])
+        packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling, order)
         some = rows.take(row_slice)
         values, row_error = some.values, 0.0
         if rescaling is not None:
             values, row_error = rescaling.apply(values, some.inside)
         costs = dtw.block(values, some.lengths, packed, lengths, warping, cancel)
         costs = costs[:, : col_slice.stop - col_slice.start]
+        if order is not None:
+            costs = costs[:, np.argsort(order)]
         return costs.T if flip else costs, row_error + error
 
     def _worth_bounding(self, reduction: DTWSearch, tile: Tile) -> bool:
@@ -419,19 +422,26 @@ class DTWTiles:
         return added(found)
 
     def _packed(
-        self, series: Series, part: slice, dtype: type, rescaling: Rescaling | None
+        self,
+        series: Series,
+        part: slice,
+        dtype: type,
+        rescaling: Rescaling | None,
+        order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Lanes of some series, and the rounding error of their points."""
+        """Lanes of some series, also in the order of `_by_length`; their points' rounding error."""
 
         def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
             some = series.take(part)
+            if order is not None:
+                some = some.take(order)
             values, error = some.values, 0.0
             if rescaling is not None:
                 values, error = rescaling.apply(values, some.inside)
             packed, lengths = dtw.pack(values, some.lengths, dtw.LANES[dtype])
             return (packed, lengths, error), packed.nbytes
 
-        key = ("lanes", dtype, rescaling, part.start, part.stop)
+        key = ("lanes", dtype, rescaling, part.start, part.stop, order is None)
         return self.prepared.get(series.values, key, build)
 
     def _enveloped(self, reduction: DTWSearch, tile: Tile) -> tuple[np.ndarray, ...]:
@@ -457,6 +467,15 @@ def _certified_at_a_time(reduction: DTWReduction) -> int:
     """Pairs whose series are copied side by side."""
     left, right = reduction.sides
     return max(1, CERTIFIED_POINTS // (left.n_channels * (left.n_timepoints + right.n_timepoints)))
+
+
+def _by_length(lengths: np.ndarray) -> np.ndarray | None:
+    """The order of series in lanes, from short to long; None where all have one length.
+
+    All lanes of a group go on to the end of its longest series, and through cells that only the
+    widest of their bands holds.
+    """
+    return None if lengths.min() == lengths.max() else np.argsort(lengths, kind="stable")
 
 
 def _unpadded(series: Series, index: int) -> np.ndarray:

@@ -144,19 +144,32 @@ def _lower(tops, top):
     tops[place] = top
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _may_be_near(known, entry):
+    """Whether a listed pair may still be among the nearest of its window.
+
+    None is nearer than windows that are measured to be equal, and of these the first count: series
+    that repeat exactly, and windows of two points, list nearly all pairs.
+    """
+    window, other = known.pairs[entry]
+    place, k = window - known.first, known.tops.shape[1]
+    if known.floors[entry] > known.tops[place, k - 1]:
+        return False
+    return known.distances[place, k - 1] > 0 or other < known.indices[place, k - 1]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure(known, own, others, length, normalize):
     """Measure the pairs of a list that may still be near, and empty it."""
-    pairs, count, k = known.pairs, known.n_listed[0], known.tops.shape[1]
+    pairs, count = known.pairs, known.n_listed[0]
     first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
     room, total = np.empty((PAIRS, POINTS)), np.empty(PAIRS)
     entry = 0
     while entry < count:
         taken = 0
         while entry < count and taken < PAIRS:
-            window, other = pairs[entry]
-            if known.floors[entry] <= known.tops[window - known.first, k - 1]:
-                first[taken], second[taken] = window, other
+            if _may_be_near(known, entry):
+                first[taken], second[taken] = pairs[entry]
                 taken += 1
             entry += 1
         squares(
@@ -173,10 +186,10 @@ def measure(known, own, others, length, normalize):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sift(known):
     """Drop what is no longer near from a list."""
-    pairs, floors, tops = known.pairs, known.floors, known.tops
-    left, k = 0, tops.shape[1]
+    pairs, floors = known.pairs, known.floors
+    left = 0
     for entry in range(known.n_listed[0]):
-        if floors[entry] <= tops[pairs[entry, 0] - known.first, k - 1]:
+        if _may_be_near(known, entry):
             pairs[left, 0], pairs[left, 1] = pairs[entry, 0], pairs[entry, 1]
             floors[left] = floors[entry]
             left += 1
