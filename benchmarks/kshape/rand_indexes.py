@@ -2,13 +2,14 @@
 
     SKTS_DATA=<folder> python -m benchmarks.kshape.rand_indexes --engine numba
 
-writes `benchmarks/results/rand-indexes-kshape.json`, after each set. (The sets of table VIII of Wang
-et al. are in `benchmarks.kshape.paper_kshape`.) The folder holds `ucr/*.npz` and `reference.csv`,
-whose columns are the means of the authors' implementation and of kasba's over ten runs. As there,
-training and test series are joined, and there are as many clusters as classes. Ten seeds are run
-once each from random labels (the paper's start) and from "plusplus"; the least inertia of the ten
-random starts is what `n_init="auto"` returns. "standardised again" is the authors' variant of the
-centre, which z-normalises members after shifting; equation 8 of the paper, and skts, do not.
+writes `benchmarks/results/rand-indexes-kshape.json`, after each set. (The sets of table VIII of
+Wang et al. are in `benchmarks.kshape.paper_kshape`.) The folder holds `ucr/*.npz` and
+`reference.csv`, whose columns are the means of the authors' implementation and of kasba's over ten
+runs. As there, training and test series are joined, and there are as many clusters as classes. Ten
+seeds are run once each from random labels (the paper's start) and from "plusplus"; the least
+inertia of the ten random starts is what `n_init="auto"` returns. "standardised again" is the
+authors' variant of the centre, which z-normalises members after shifting; equation 8 of the paper,
+and skts, do not.
 
 Gaps of DodgerLoopDay are interpolated; tails of series of unequal length are zeros; whole rows are
 z-normalised, as the published figures were made.
