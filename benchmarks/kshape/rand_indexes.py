@@ -1,14 +1,15 @@
 """Rand indexes of k-Shape on the UCR sets at hand, beside published ones.
 
-    SKTS_DATA=<folder> python -m benchmarks.kshape.rand_indexes
+    SKTS_DATA=<folder> python -m benchmarks.kshape.rand_indexes --engine numba
 
-writes `benchmarks/results/rand-indexes-kshape.json`. (The sets of table VIII of Wang et al. are in
-`benchmarks.kshape.paper_kshape`.) The folder holds `ucr/*.npz` and `reference.csv`,
-whose columns are the means of the authors' implementation and of kasba's over ten runs. As there,
-training and test series are joined, and there are as many clusters as classes. Ten seeds are run
-once each from random labels (the paper's start) and from "plusplus"; the least inertia of the ten
-random starts is what `n_init="auto"` returns. "standardised again" is the authors' variant of the
-centre, which z-normalises members after shifting; equation 8 of the paper, and skts, do not.
+writes `benchmarks/results/rand-indexes-kshape.json`, after each set. (The sets of table VIII of
+Wang et al. are in `benchmarks.kshape.paper_kshape`.) The folder holds `ucr/*.npz` and
+`reference.csv`, whose columns are the means of the authors' implementation and of kasba's over ten
+runs. As there, training and test series are joined, and there are as many clusters as classes. Ten
+seeds are run once each from random labels (the paper's start) and from "plusplus"; the least
+inertia of the ten random starts is what `n_init="auto"` returns. "standardised again" is the
+authors' variant of the centre, which z-normalises members after shifting; equation 8 of the paper,
+and skts, do not.
 
 Gaps of DodgerLoopDay are interpolated; tails of series of unequal length are zeros; whole rows are
 z-normalised, as the published figures were made.
@@ -26,7 +27,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import rand_score
 
-from benchmarks import _records
+from benchmarks import _cores, _records
 from benchmarks._sets import load
 from skts import KShapeClusterer
 
@@ -107,6 +108,21 @@ def mean_rows(rows):
         yield mean
 
 
+def write(rows, options):
+    """Write the record: the rows of the sets that are done, and means over them."""
+    device = options.engine
+    if device == "numba":
+        device = _cores.device(_cores.available())
+    found = _records.record(
+        "Rand indexes of k-Shape on UCR sets",
+        device=device,
+        versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
+        rows=[*rows, *mean_rows(rows)],
+        commit=options.commit,
+    )
+    _records.write(options.output, found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--engine", default="auto")
@@ -144,19 +160,9 @@ def main():
                 key: None if np.isnan(value) else value for key, value in published.items()
             }
             rows.append(row(folder, name, published, options.engine, authors=options.authors))
-    rows += list(mean_rows(rows))
-    for each in rows[-3:]:
+            write(rows, options)
+    for each in mean_rows(rows):
         print(each)
-    _records.write(
-        options.output,
-        _records.record(
-            "Rand indexes of k-Shape on UCR sets",
-            device=_records.cpu() if options.engine == "numba" else options.engine,
-            versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
-            rows=rows,
-            commit=options.commit,
-        ),
-    )
 
 
 if __name__ == "__main__":

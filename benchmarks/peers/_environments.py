@@ -23,8 +23,6 @@ NEEDS = {
     "ucrdtw": Needs(build=("numpy<2", "setuptools<65", "wheel")),
     # it imports scikit-learn, and does not ask for it
     "kshape": Needs(added=("scikit-learn",)),
-    # it passes an argument that later versions do not take
-    "wildboar": Needs(added=("scikit-learn<1.8",)),
     # compiled by CMake, here without its CUDA part; it returns arrays, and does not ask for NumPy
     "pyscamp": Needs(added=("numpy",), variables={"FORCE_NO_CUDA": "1"}),
 }

@@ -24,7 +24,7 @@ import time
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks import _cores, _records
 from benchmarks._gpu import keep_rows, make_parser, verdict
 from benchmarks.shapelets.paper_shapelets import TABLE, load, stated, table_lengths, unfitted, work
 
@@ -117,11 +117,12 @@ def on_cpu(folder, options):
         if options.sets and job[0] not in options.sets:
             continue
         if title(*job) not in done and time.perf_counter() < stop:
-            row = grow(folder, job, "numba") | {"cores": os.cpu_count()}
+            row = grow(folder, job, "numba") | {"cores": len(_cores.available())}
             print(row, flush=True)
             # another process may have grown others meanwhile
             done = recorded(path) | {row["tree"]: row}
-            _records.write_cpu(path, "Shapelet trees on the CPU", [*done.values()])
+            rows = [*done.values()]
+            _records.write_cpu(path, "Shapelet trees on the CPU", rows, commit=options.commit)
 
 
 def on_gpu(folder, options):
