@@ -213,7 +213,8 @@ def copied(reduction):
 
     def copy(value):
         if isinstance(value, Series | Shapes):
-            return type(value)(*(getattr(value, field.name).copy() for field in fields(value)))
+            parts = (getattr(value, field.name) for field in fields(value))
+            return type(value)(*(part if part is None else part.copy() for part in parts))
         return (
             ConcatenatedSeries(value.points.copy(), *value[1:])
             if isinstance(value, ConcatenatedSeries)
