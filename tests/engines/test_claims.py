@@ -7,7 +7,7 @@ bounds that are too large. Formulas here are written from docs/developer/numeric
 from __future__ import annotations
 
 import importlib
-from math import log2, sqrt
+from math import ceil, log2, sqrt
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose
 
 from skts.engines import (
     DISTANCES,
+    Criterion,
     DTWNeighbors,
     LongSeries,
     SBDMatrix,
@@ -341,6 +342,23 @@ def test_transforms():
 
 
 # --- shapelets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_sums_of_weighted_gains(n_classes):
+    """2 k + 8 units of 2**-38: of k classes, or of k groups where series have weights."""
+    labels, of_class = np.arange(40) % n_classes, 1.0 + np.arange(n_classes)
+    tables = Criterion(labels, of_class).tables()
+    assert (tables.slack, tables.unit) == (2 * n_classes + 8, 2.0**38)
+    of_series = Criterion(labels, np.ones(n_classes), sample_weight=1.0 + np.arange(40) % 2)
+    assert of_series.tables().slack == 2 * n_classes + 8
+    assert of_series.tables(of_groups=True).slack == 2 * len(of_series.groups[1]) + 8
+
+
+def test_equal_gains():
+    """2.5 n log2(n) units for more than 4,096 series, and none up to there."""
+    for n, slack in ((4096, 0), (4097, ceil(2.5 * 4097 * log2(4097)))):
+        assert Criterion(np.arange(n) % 2, np.ones(2)).tables().slack == slack
 
 
 def test_shapelet_walk():

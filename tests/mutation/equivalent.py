@@ -25,6 +25,7 @@ ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
+NUMBERED = "where series have numbers, all points of a series hold that of theirs"
 ANY_THREAD = "all threads of the block have these numbers: whichever writes them"
 
 EXAMPLES = "which instances the compile check takes as examples"
@@ -124,7 +125,24 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "cells inside of all bands are filled as those at the edge of one, by the same sums",
         ),
     ],
+    _N + "elastic/subgradients.py": [
+        (
+            "_fill",
+            "if d + 1 < count:",
+            ("+ -> -",),
+            "an antidiagonal behind the last has no cells, and its line is not the one returned",
+        ),
+    ],
+    _N + "elastic/uneven_alignments.py": [
+        (
+            "_fill",
+            "number, other = x[i + 1, 1, lane], y[start + j + 1, 1, lane]",
+            ("1 -> 2 #0",),
+            NUMBERED,
+        ),
+    ],
     _N + "elastic/uneven.py": [
+        ("_border_rows", "total = x[i, x.shape[1] - 1]", ("i -> i - 1",), NUMBERED),
         (
             "sweep",
             "four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
@@ -177,12 +195,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "while position < order.size and not cancel[0]:",
             ("< -> <=",),
             "a group that nobody is left for ends the search",
-        ),
-        (
-            "_cascade",
-            "if n_neighbors > 0 and best[n_neighbors - 1] < inf:",
-            ("< -> >",),
-            SPARES,
         ),
     ],
     _N + "elastic/window_search.py": [

@@ -11,14 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.engines import (
+    DISTANCES,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
     DTWPath,
     Series,
     Tile,
+    Warping,
     find_engine,
     get_engine,
+    replace_kernels,
     run,
 )
 from skts.engines.core.certify import Bound, survivor_cap
@@ -305,3 +308,41 @@ def test_survivors_of_a_tile_may_be_among_the_nearest(rng):
         assert np.all(distances[found.cols] <= upper)
         assert set(np.argsort(distances)[:k]) <= set(found.cols)
         assert np.all(lower <= np.sort(upper)[k - 1])
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_candidates_that_are_beyond_the_nearest_so_far_are_given_up(rng, monkeypatch, k):
+    """Answers do not tell: with looser limits more are warped to the end, and left out later."""
+    from skts.engines.numba.elastic import lower_bounds
+
+    queries, candidates = (Series.of(rng.normal(size=(n, 40)).cumsum(axis=1)) for n in (6, 600))
+    search, counts = lower_bounds.search, []
+
+    def noted(*given):
+        counts.append(search(*given))
+        return counts[-1]
+
+    monkeypatch.setattr(lower_bounds, "search", noted)
+    work = DTWNeighbors(queries, candidates, k)
+    tile, cancel = Tile(0, len(queries), 0, len(candidates)), np.zeros(1, np.uint8)
+    found = get_engine("numba")._cascade(work, tile, cancel)
+    assert set(found.rows) == set(range(len(queries)))
+    assert len(counts) == 1
+    assert np.max(counts) < len(candidates) / 4
+
+
+@pytest.mark.parametrize("distance", ["dtw", "erp", "msm", "twe"])
+def test_queries_of_too_many_survivors_have_none(fast_engine, rng, distance):
+    """Of the others all are listed that may be among the nearest."""
+    if (missing := find_engine(fast_engine).available()) is not None:
+        pytest.skip(missing)
+    base, others = rng.normal(size=(1, 30)), rng.normal(size=(60, 30)).cumsum(axis=1)
+    candidates = np.concatenate([others, np.repeat(base, 2 * survivor_cap(1), axis=0)])
+    queries = np.concatenate([others[7:8], base, others[21:22]]) + 1e-3
+    warping = Warping() if distance == "dtw" else DISTANCES[distance]()
+    work = DTWNeighbors(Series.of(queries), Series.of(candidates), 1, warping=warping)
+    tile, cancel = Tile(0, *work.shape[:1], 0, work.shape[1]), np.zeros(1, np.uint8)
+    with replace_kernels(False):
+        found = find_engine(fast_engine).compute(work, tile, cancel)
+    assert_array_equal(found.overflowed_rows, [1])
+    assert sorted(zip(found.rows, found.cols, strict=True)) == [(0, 7), (2, 21)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -667,3 +669,66 @@ def test_numpy_takes_some_windows_at_a_time():
 
     assert 100 < _at_a_time(work(50)) < 10_000
     assert _at_a_time(work(1_000_000)) == 1
+
+
+@pytest.mark.parametrize("exclusion", [None, 100])
+def test_a_tile_of_channels_takes_no_more_than_it_is_said_to(rng, exclusion):
+    """Also where few matches are far apart, which are sought in long runs of windows."""
+    query, line = rng.normal(size=(2, 6)), rng.normal(size=(2, 500))
+    work = search([query], [line], Warping(window=1), n_neighbors=1, exclusion=exclusion)
+    engine, cancel = find_engine("numba"), np.zeros(1, np.uint8)
+    given = work, Tile(0, 1, 0, work.shape[1]), cancel
+    with replace_kernels(False):
+        engine.compute(*given)  # compiles
+        engine.prepared.clear()
+        said = sum(engine.footprint(work, *work.shape))
+        tracemalloc.start()
+        try:
+            engine.compute(*given)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak <= said
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("listed", [False, True])
+def test_lists_are_walked_by_any_number_of_blocks(rng, listed):
+    """Answers do not tell: of fewer windows the search begins with looser limits."""
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    cp = importlib.import_module("cupy")
+    windows = importlib.import_module("skts.engines.cupy.search.windows")
+    n, run_length, limit = 3 * windows.THREADS + 41, 50, 0.25
+    error = np.where(rng.random(2 * n) < 0.1, -1, 0).astype(np.float32)
+    places = np.sort(rng.permutation(2 * n)[:n]) if listed else np.arange(n)
+    costs = rng.random(n).astype(np.float32)
+    costs[error[places] < 0] = 0.0
+    interval = np.zeros(1, importlib.import_module("skts.engines.cupy.search.query")._INTERVAL)
+    interval["shrink"] = interval["grow"] = 1.0
+    given = {
+        "costs": cp.asarray(costs),
+        "positions": cp.asarray(places.astype(np.int32)) if listed else None,
+        "count": cp.asarray(np.array([n - 5], np.int32)) if listed else None,
+        **{"n": n, "error": cp.asarray(error), "interval": interval},
+    }
+    allowed = (error[places] >= 0) & (np.arange(n) < (n - 5 if listed else n))
+    near = places[allowed & (costs <= limit)]
+    runs = places // run_length
+    of_runs = [np.flatnonzero(allowed & (runs == each)) for each in np.unique(runs[allowed])]
+    least = [places[some[costs[some].argmin()]] for some in of_runs]
+    for blocks in (1, 2, 3, 4, 7):
+        keys = windows.filled(-(-2 * n // run_length), windows._NOTHING, np.uint64)
+        windows.load_kernel("search/search.cu", "minima")(
+            blocks, windows.THREADS, **given, upper=0, run=run_length, keys=keys
+        )
+        keys = keys.get()
+        keys = keys[keys != windows._NOTHING]
+        assert_array_equal(keys & np.uint64(2**32 - 1), least)
+        found, count = cp.zeros(n, np.int32), cp.zeros(1, np.int32)
+        windows.load_kernel("search/search.cu", "choose")(
+            blocks, windows.THREADS, **given,
+            limit=limit, found=found, n_found=count, kept=None,
+        )  # fmt: skip
+        assert_array_equal(np.sort(found.get()[: int(count.get()[0])]), near)

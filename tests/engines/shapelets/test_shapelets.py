@@ -303,6 +303,18 @@ def test_errors_hold_all_that_goes_wrong_on_the_walk():
     assert floor == shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))[1]
 
 
+def test_memory_is_used_again_unless_more_is_needed():
+    """Fresh memory would hold the same."""
+    buffer = shapelet_tiles.Buffer()
+    first = buffer.get(1000)
+    assert first.shape == (1000,)
+    for size in (1000, 10, 999, 1000):
+        again = buffer.get(size)
+        assert again.shape == (size,)
+        assert np.shares_memory(first, again)
+    assert buffer.get(1001).shape == (1001,)
+
+
 def test_distances_that_are_kept_take_half_of_the_budget():
     series = make(30, 60)
     criterion = Criterion(np.arange(30) % 2, np.ones(2))
