@@ -154,6 +154,13 @@ def test_some_pairs_only(rng, engine, way):
     check(ChannelJoin.of(line, other, 5, rule, excluded=excluded), engine)
 
 
+@pytest.mark.gpu
+def test_many_windows_beside_few_new_ones(rng, walk):
+    """As of a stream that has grown: of one block of columns all diagonals are walked at once."""
+    line = make_channels(("walk", "gaps", "flat stretches"), 700, rng)
+    check(ChannelJoin.of(line, None, 8, ChannelRule((1, 3)), exclusion=3, since=640), "cupy")
+
+
 def test_later_neighbours_that_nobody_needs(rng, engine, way):
     """Where earlier ones alone are asked for, those are all there."""
     line = make_channels(("walk", "gaps", "flat stretches"), 40, rng)
