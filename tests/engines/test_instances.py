@@ -112,30 +112,14 @@ def test_notes_of_what_is_on_disk(loading, monkeypatch, tmp_path):
 # --- small work --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def in_order(monkeypatch):
-    """Set the order of threads where a GPU is emulated; in a random one warps take turns."""
-    settings = getattr(pytest.importorskip("cupy"), "SETTINGS", None)
-    return lambda order: settings is None or monkeypatch.setattr(settings, "order", order)
-
-
-#: The order of threads by the two ways of running small work below, each thrice.
-ORDERS = ("forward", "forward", "1", "forward", "backward", "2")
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("size", TABLES)
 @pytest.mark.parametrize("kind", reductions())
-def test_small_work_has_the_same_bits(loading, in_order, kind, size):
-    """Whatever is compiled and on the device, or on the host: also in turns, of the same lines.
-
-    And in whatever order the threads of a device come.
-    """
+def test_small_work_has_the_same_bits(loading, kind, size):
+    """Whatever is compiled and on the device, or on the host: also in turns, of the same lines."""
     for work, answer in TABLES[size]()[kind]:
         found = []
-        ways = product((None, False), (0.0, np.inf, 0.0))
-        for (replaced, compiled), order in zip(ways, ORDERS, strict=True):
-            in_order(order)
+        for replaced, compiled in product((None, False), (0.0, np.inf, 0.0)):
             loading._lost = defaultdict(lambda lost=compiled: lost)
             with replace_kernels(always=replaced):
                 found.append(leaves(answer(run(work, engine="cupy"))))
