@@ -56,6 +56,10 @@ def test_every_function_finds_the_bits_of_the_cpu(tmp_path):
     assert functions <= reached
 
 
+def test_any_order_of_threads_will_do():
+    on_the_emulator("tests/engines/test_orders.py")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",

@@ -55,6 +55,11 @@ extern "C" __global__ void race(int* x) {
     __syncthreads();
     x[0] = last;
 }
+extern "C" __global__ void one_place(int* x, int* out) {
+    *x = threadIdx.x / 32;
+    for (int i = 0; i < 100; ++i) __syncwarp();
+    out[threadIdx.x] = *x;
+}
 extern "C" __global__ void unwritten(int* x, int write) {
     __shared__ int values[2];
     int own[2];
@@ -219,6 +224,17 @@ def test_another_order_shows_races(launch, monkeypatch):
         launch("race", array, threads=64)
         found.add(int(array[0]))
     assert {63, 0} < found
+
+
+@pytest.mark.parametrize("order", ["1", "2", "3"])
+def test_warps_that_share_what_should_be_their_own(launch, monkeypatch, order):
+    """They take turns in a random order; else each runs to the next barrier by itself."""
+    shared = zeros(1, np.int32)
+    for one in ("forward", "backward", order):
+        out = zeros(128, np.int32)
+        monkeypatch.setattr(cp.SETTINGS, "order", one)
+        launch("one_place", shared, out, threads=128)
+        assert np.array_equal(out.get(), np.arange(128) // 32) == (one != order)
 
 
 @pytest.mark.parametrize("order", ["forward", "backward", "5"])

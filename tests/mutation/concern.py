@@ -65,7 +65,7 @@ PARTS_OF_CASES = {"interpreted": 12, "compiled": 29, "emulated": 29}
 #: Cases of a function of tests that are run for a table: the others are taken to call the same.
 CASES = 3
 #: Files of which every case is run: each is of another function of the package.
-EACH = (FUZZED, "tests/engines/core/test_recorded_plans.py")
+EACH = (FUZZED, "tests/engines/core/test_recorded_plans.py", "tests/engines/test_orders.py")
 #: Tests that look at constants, which are read without a call.
 OF_CONSTANTS = ("tests/engines/core/test_recorded_plans.py", "tests/engines/test_claims.py")
 #: What functions of the engines have in their file's name.

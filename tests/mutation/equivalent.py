@@ -652,6 +652,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "kernels",
+            'names["elastic/band.cu"].add(BandKernel(type, offsets, channels, cell, 32).name)',
+            ("32 -> 31",),
+            "the name of an instance does not say its lanes, which are chosen at the launch",
+        ),
+        (
             "fill",
             "for (int d = 0; d < stop - low + 31; ++d) {",
             ("< -> <=",),
@@ -850,6 +856,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/kshape/": [
         (
+            "LeadingVectors.__init__",
+            "found = cp.zeros(k * size + 3 * k + self.room * k * self.room)",
+            ("+ -> - #0",),
+            "6 k less, of two columns of k (last + 2) that nobody reads or writes; last >= 4",
+        ),
+        (
             "extend",
             "double rest[2] = {0, 0}, inner = 0;",
             ("0 -> 1 #0", "0 -> 1 #1"),
@@ -927,6 +939,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
+        (
+            "Known.__init__",
+            "capacity = 1",
+            ("1 -> 2",),
+            "room for one more on the list of windows that look for no neighbours",
+        ),
         (
             "JoinTiles.join_bytes",
             "lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)",
@@ -1662,6 +1680,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/channels.cuh": [
         (
+            "turned",
+            "if (c < M) return distance <= MOST_NEEDED ? distance : -1e20f;",
+            ("1e20f -> 2e+20f",),
+            "beside either, sums of 128 distances of 1e14 at most are negative, and so no sums",
+        ),
+        (
             "order_channels",
             "order_channels<M, FIRST + SIZE / 2, SIZE / 2>(values);",
             ("2 -> 1 #1",),
@@ -1669,6 +1693,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/pairs.cu": [
+        (
+            "WarpMemory",
+            "points.rows[spread_out(t)] = place < row_line.n_points ? "
+            "row_line.points[place] - row_mean : 0.0;",
+            ("0.0 -> 1.0",),
+            "points behind the line count in windows beyond the block, or are multiplied by 0",
+        ),
         (
             "fill_block",
             "const bool has_row = block.n_cols > 1 || block.n_rows == 1;",

@@ -205,6 +205,7 @@ void** arguments;
 char* dynamic = nullptr;  // shared memory that a launch asks for, between guards
 size_t dynamic_size = 0;
 enum { FORWARD, BACKWARD, RANDOM } order;
+constexpr int STAYS = 64;  // times that a warp may go on before another does, in a random order
 u64 state;  // of random numbers
 
 sigjmp_buf failure;
@@ -421,9 +422,10 @@ void resolve_barrier() {
     for (int w = 0; w < n_warps; ++w) warps[w].runnable = warps[w].alive;
 }
 
-// Which thread goes on: of this warp, else of the next that can.
+// Which thread goes on: of this warp, else of the next that can. In a random order other warps come in between.
 int next_thread(int warp) {
-    if (warps[warp].runnable || (warps[warp].meeting && resolve(warps[warp])))
+    const bool stays = order != RANDOM || n_warps == 1 || random_number() % STAYS;
+    if (stays && (warps[warp].runnable || (warps[warp].meeting && resolve(warps[warp]))))
         return 32 * warp + pick(warps[warp].runnable);
     for (;;) {
         int start = warp + 1, step = 1;

@@ -26,6 +26,7 @@ from skts.engines import (
     GroupSplits,
     Join,
     RotationNeighbors,
+    SBDCenters,
     SBDMatrix,
     Series,
     ShapeletFeatures,
@@ -41,6 +42,7 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.plan import Tile
+from skts.engines.core.prepared import PreparedStore
 from skts.engines.families.shapelets import splits
 from skts.engines.numba.elastic.dtw import sweep_bytes
 from skts.engines.numba.elastic.lanes import LANES
@@ -454,21 +456,33 @@ def test_leading_vectors_take_no_more_than_they_are_said_to(monkeypatch, n, k, l
     assert 0.7 * centers.krylov_bytes(n, k, length) < held <= centers.krylov_bytes(n, k, length)
 
 
-@pytest.mark.gpu
-def test_what_is_kept_on_a_gpu_takes_what_room_is_made_for(rng, monkeypatch):
-    """Series and their spectra: what was there before makes room for all of them."""
-    from skts.engines.cupy.kshape.sbd import transform_length
+@pytest.mark.parametrize("n_timepoints", [50, 99])
+def test_what_is_kept_takes_what_room_is_made_for(fast_engine, rng, monkeypatch, n_timepoints):
+    """Series, spectra, and memory of an iteration: also of some rows, and beside what is there."""
+    engine, n, said, get = find_engine(fast_engine), 30, [], PreparedStore.get
 
-    engine, n, asked = find_engine("cupy"), 50, []
-    make_room = engine.prepared.make_room
-    monkeypatch.setattr(
-        engine.prepared, "make_room", lambda size: (asked.append(size), make_room(size))[1]
-    )
-    shapes = Shapes.normalized(Series(rng.normal(size=(30, 2, n)), np.full(30, n)))
-    engine.prepared.clear()
-    engine.compute(SBDMatrix(shapes, shapes), Tile(0, 30, 0, 30), np.zeros(1, np.uint8))
-    assert 8 * 30 * (2 * n + 1) in asked
-    assert any(size >= 16 * 15 * 2 * transform_length(n) for size in asked)
+    def note(store, owner, key, build, size=0):
+        before, there = store.size(), store.holds(owner, key)
+        made = get(store, owner, key, build, size)
+        if size and not there:
+            said.append((size, store.size() - before))
+        return made
+
+    monkeypatch.setattr(PreparedStore, "get", note)
+    values = rng.normal(size=(n, 2, n_timepoints))
+    shapes = Shapes.normalized(Series(values, np.full(n, n_timepoints)))
+    labels, shifts = (rng.integers(0, 3, n).astype(np.int32) for _ in range(2))
+    distances = SBDMatrix(shapes, shapes.take(slice(4)))
+    centers = SBDCenters(shapes, labels, shifts, 3)
+    works = [(distances, Tile(*rows, 0, 4)) for rows in ((11, 18), (0, n), (17, n))]
+    # the series are there before their spectra, too
+    for order in (works, [(centers, Tile(0, 3, 0, 1)), *works]):
+        engine.prepared.clear()
+        for work, tile in order:
+            engine.compute(work, tile, np.zeros(1, np.uint8))
+    assert len(said) >= 6
+    # the norms of series are theirs and those of their spectra
+    assert all(made - 8 * n <= size <= made for size, made in said)
 
 
 @pytest.mark.gpu

@@ -28,6 +28,8 @@ from skts.engines.families.profile.channels import nearest_of_all_channels
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
+GPU_TILES = "skts.engines.cupy.profile.channel_tiles.ChannelTiles"
+
 
 def make_channels(kinds, n, rng):
     """A line of several channels."""
@@ -58,9 +60,7 @@ def way(request):
 def walk(monkeypatch):
     """By compiled walks, also where the work is small."""
     monkeypatch.setattr("skts.engines.numba.profile.channel_tiles.prefer_numpy", lambda *_: False)
-    monkeypatch.setattr(
-        "skts.engines.cupy.profile.channel_tiles.ChannelTiles._few_pairs", lambda *_: False
-    )
+    monkeypatch.setattr(f"{GPU_TILES}._few_pairs", lambda *_: False)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,6 +152,19 @@ def test_some_pairs_only(rng, engine, way):
         check(ChannelJoin.of(line, None, 5, rule, exclusion=3, sides=True, **options), engine)
     other = make_channels(("walk", "noise", "walk"), 25, rng)
     check(ChannelJoin.of(line, other, 5, rule, excluded=excluded), engine)
+
+
+@pytest.mark.gpu
+def test_many_windows_beside_few_new_ones(rng, monkeypatch):
+    """As of a stream that has grown: of one block of columns all diagonals are walked at once."""
+    line = make_channels(("walk", "gaps", "flat stretches"), 700, rng)
+    work = ChannelJoin.of(line, None, 8, ChannelRule((1, 3)), exclusion=3, since=640)
+    found = []
+    for few in (True, False):
+        monkeypatch.setattr(f"{GPU_TILES}._few_pairs", lambda *_, few=few: few)
+        found.append(run(work, engine="cupy"))
+    for one, other in zip(found[0][:2], found[1][:2], strict=True):
+        assert_array_equal(one, other)
 
 
 def test_later_neighbours_that_nobody_needs(rng, engine, way):
