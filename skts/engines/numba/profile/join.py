@@ -48,6 +48,7 @@ from .walk import (
     OUTSIDE,
     SINGLE_LANES,
     WalkAxis,
+    climb,
     column_of,
     descend,
     lane_of,
@@ -67,6 +68,8 @@ __all__ = ["TileAxis", "Work", "search"]
 WIDTH = 512
 #: The error of a correlation up to which covariances are walked in single precision.
 SINGLE_DOUBT = 2.0**-9
+#: Rows that are walked and looked at together where one after the other is near.
+BLOCK = 16
 
 
 class TileAxis(NamedTuple):
@@ -131,6 +134,8 @@ class SingleRoom(NamedTuple):
     strip: WalkAxis
     entering: np.ndarray
     cov: np.ndarray
+    kept: np.ndarray
+    most: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -144,6 +149,8 @@ class Workspace(NamedTuple):
     first_row: np.ndarray
     entering: np.ndarray
     cov: np.ndarray
+    kept: np.ndarray
+    most: np.ndarray
     single: SingleRoom
 
 
@@ -267,8 +274,14 @@ def _open_room(length):
         np.zeros(columns, number), np.zeros(columns, number), np.zeros(columns, number),
         np.zeros(columns, number),
     )  # fmt: skip
-    narrow_cov = np.zeros(SINGLE_LANES, number)
-    single = SingleRoom(narrow_band, narrow_strip, np.zeros(rows, number), narrow_cov)
+    single = SingleRoom(
+        narrow_band,
+        narrow_strip,
+        np.zeros(rows, number),
+        np.zeros(SINGLE_LANES, number),
+        np.zeros(BLOCK * SINGLE_LANES, number),
+        np.zeros(SINGLE_LANES, number),
+    )
     return Workspace(
         band,
         np.zeros(rows),
@@ -277,6 +290,8 @@ def _open_room(length):
         np.empty(length),
         np.zeros(WIDTH + SINGLE_LANES + 1),
         np.zeros(rows),
+        np.zeros(LANES),
+        np.zeros(BLOCK * LANES),
         np.zeros(LANES),
         single,
     )
@@ -435,9 +450,9 @@ def _enter_columns(top, strip, a, b, room, work):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _covariance(lane, single, cov, narrow_cov):
-    """Return the covariance in a lane."""
-    return widen(narrow_cov[lane]) if single else cov[lane]
+def _covariance(place, single, kept, narrow_kept):
+    """Return a covariance that was kept."""
+    return widen(narrow_kept[place]) if single else kept[place]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
@@ -468,6 +483,29 @@ def _narrow_strip(last, strip, room):
         columns.needed[lane] = narrow_need(room.strip.needed[at])
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _block(row, stop, regular):
+    """Return where a block of rows ends that begins with one: all of them take part."""
+    end = row
+    while end < min(row + BLOCK, stop) and regular[end]:
+        end += 1
+    return max(end, row + 1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _raised(squares, most, single, tops):
+    """Return the score that a window needs once its pair of the highest score is taken."""
+    if single:
+        # not above the score that the pair is taken with
+        # see "single precision" in docs/developer/numerics.rst
+        most -= abs(most) * 4 * FLOAT32_UNIT
+    k = tops.size
+    limit = squares.alpha - squares.beta * most + squares.slack
+    if k > 1:
+        limit = max(limit, tops[k - 2])
+    return needed_score(squares, min(limit, tops[k - 1]))
+
+
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_strip(search, band, strip):
@@ -479,15 +517,17 @@ def _walk_strip(search, band, strip):
     a, b, known, known_b, room, work = search
     columns, normalize, single = work.columns, work.normalize, strip.single
     cov, first_row, entering = room.cov, room.first_row, room.entering
+    kept, most_of = room.kept, room.most
     count, count_b = known.n_listed, known_b.n_listed
     walked, walked_b = room.band, room.strip
-    narrow_a, narrow_b, narrow_entering, narrow_cov = room.single
+    narrow_a, narrow_b, narrow_entering, narrow_cov, narrow_kept, narrow_most = room.single
     _, _, weight, needed = walked
     _, _, weight_b, needed_b = walked_b
     narrow_needed, narrow_needed_b = narrow_a.needed, narrow_b.needed
     top, start, width, regular, regular_b = band.top, strip.start, strip.width, a.regular, b.regular
     slack, alpha, beta = room.slack_of_row, a.steps.alpha, a.steps.beta
     slack_b, alpha_b, beta_b = room.slack_of_column, b.steps.alpha, b.steps.beta
+    tops_b, first_b = known_b.tops, known_b.first
     n_lanes = SINGLE_LANES if single else LANES
     for left in range(0, strip.width, n_lanes):
         n_columns = min(n_lanes, strip.width - left)
@@ -504,7 +544,7 @@ def _walk_strip(search, band, strip):
             entering[0] = first_row[left]
             for lane in range(LANES):
                 cov[lane] = first_row[left + 1 + column_of(lane)]
-        i = 0
+        i, looked = 0, -1
         while i < stop:
             # whether columns count is a type of the walk alone: one search serves both
             if single and columns:
@@ -521,55 +561,94 @@ def _walk_strip(search, band, strip):
                 i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
             if not near:
                 continue
-            if max(count[0], count_b[0]) > LISTED - 2 * SINGLE_LANES:
+            if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * SINGLE_LANES:
                 make_room(known, a.line, b.line, work.length, normalize)
                 if not work.same:
                     make_room(known_b, b.line, a.line, work.length, normalize)
-            row = i - 1
-            if single:
-                of_row, of_columns = near_lanes(narrow_cov, narrow_a, narrow_b, row, left, True)
-            else:
-                of_row, of_columns = near_lanes(cov, walked, walked_b, row, left, normalize)
-            window, need, most, taken = top + row, needed[row], -np.inf, -1
-            if of_row != 0 and regular[window]:
-                squares = Squares(alpha[window], beta[window], slack[row])
-                # the best first: then the others, as a rule, are known to be farther
-                rest = of_row
-                while rest != 0:
-                    lane = lowest_bit(rest)
-                    rest &= rest - 1
-                    column = left + _column(lane, single)
-                    value = _covariance(lane, single, cov, narrow_cov)
-                    score = _score(value, weight_b[lane_of(column)], normalize)
-                    if column < width and regular_b[start + column] and score > most:
-                        taken, most = lane, score
-                if taken >= 0 and most >= need:
-                    need = take(known, window, start + left + _column(taken, single), most, squares)
-                    rest = of_row & ~(np.int64(1) << taken)
-                    while rest != 0:
-                        lane = lowest_bit(rest)
-                        rest &= rest - 1
-                        column = left + _column(lane, single)
-                        value = _covariance(lane, single, cov, narrow_cov)
-                        score = _score(value, weight_b[lane_of(column)], normalize)
-                        if column < width and regular_b[start + column] and score >= need:
-                            need = take(known, window, start + column, score, squares)
-                    needed[row] = need
-                    narrow_needed[row] = narrow_need(need)
-            if columns and regular[window]:
-                rest = of_columns
+            first, end = i - 1, i
+            if columns and first == looked:
+                # scores climb: some more rows are walked, and the best of each column come first
+                end = _block(top + first, top + stop, regular) - top
+            if end > i:
+                if single:
+                    rest = climb(
+                        narrow_cov, narrow_entering, narrow_a, narrow_b, narrow_kept, narrow_most,
+                        i, end, left, True,
+                    )  # fmt: skip
+                else:
+                    rest = climb(
+                        cov, entering, walked, walked_b, kept, most_of, i, end, left, normalize
+                    )
                 while rest != 0:
                     lane = lowest_bit(rest)
                     rest &= rest - 1
                     column = left + _column(lane, single)
                     place, other = lane_of(column), start + column
-                    value = _covariance(lane, single, cov, narrow_cov)
-                    score = _score(value, weight[row], normalize)
-                    if column < width and regular_b[other] and score >= needed_b[place]:
+                    if column < width and regular_b[other]:
+                        most = np.float64(narrow_most[lane]) if single else most_of[lane]
                         squares = Squares(alpha_b[other], beta_b[other], slack_b[column])
-                        need = take(known_b, other, window, score, squares)
-                        needed_b[place] = need
-                        narrow_needed_b[left + lane] = narrow_need(need)
+                        need = _raised(squares, most, single, tops_b[other - first_b])
+                        if need > needed_b[place]:
+                            needed_b[place] = need
+                            narrow_needed_b[left + lane] = narrow_need(need)
+            elif single:
+                for lane in range(SINGLE_LANES):
+                    narrow_kept[lane] = narrow_cov[lane]
+            else:
+                for lane in range(LANES):
+                    kept[lane] = cov[lane]
+            i = looked = end
+            for row in range(first, end):
+                at = (row - first) * n_lanes
+                if single:
+                    of_row, of_columns = near_lanes(
+                        narrow_kept, narrow_entering, narrow_a, narrow_b, at, row, left, True
+                    )
+                else:
+                    of_row, of_columns = near_lanes(
+                        kept, entering, walked, walked_b, at, row, left, normalize
+                    )
+                window, need, most, taken = top + row, needed[row], -np.inf, -1
+                if of_row != 0 and regular[window]:
+                    squares = Squares(alpha[window], beta[window], slack[row])
+                    # the best first: then the others, as a rule, are known to be farther
+                    rest = of_row
+                    while rest != 0:
+                        lane = lowest_bit(rest)
+                        rest &= rest - 1
+                        column = left + _column(lane, single)
+                        value = _covariance(at + lane, single, kept, narrow_kept)
+                        score = _score(value, weight_b[lane_of(column)], normalize)
+                        if column < width and regular_b[start + column] and score > most:
+                            taken, most = lane, score
+                    if taken >= 0 and most >= need:
+                        other = start + left + _column(taken, single)
+                        need = take(known, window, other, most, squares)
+                        rest = of_row & ~(np.int64(1) << taken)
+                        while rest != 0:
+                            lane = lowest_bit(rest)
+                            rest &= rest - 1
+                            column = left + _column(lane, single)
+                            value = _covariance(at + lane, single, kept, narrow_kept)
+                            score = _score(value, weight_b[lane_of(column)], normalize)
+                            if column < width and regular_b[start + column] and score >= need:
+                                need = take(known, window, start + column, score, squares)
+                        needed[row] = need
+                        narrow_needed[row] = narrow_need(need)
+                if columns and regular[window]:
+                    rest = of_columns
+                    while rest != 0:
+                        lane = lowest_bit(rest)
+                        rest &= rest - 1
+                        column = left + _column(lane, single)
+                        place, other = lane_of(column), start + column
+                        value = _covariance(at + lane, single, kept, narrow_kept)
+                        score = _score(value, weight[row], normalize)
+                        if column < width and regular_b[other] and score >= needed_b[place]:
+                            squares = Squares(alpha_b[other], beta_b[other], slack_b[column])
+                            need = take(known_b, other, window, score, squares)
+                            needed_b[place] = need
+                            narrow_needed_b[left + lane] = narrow_need(need)
         if stop < band.height:
             # the next group has a row more
             if single:

@@ -49,6 +49,7 @@ __all__ = [
     "OUTSIDE",
     "SINGLE_LANES",
     "WalkAxis",
+    "climb",
     "column_of",
     "descend",
     "lane_of",
@@ -103,67 +104,124 @@ class WalkAxis(NamedTuple):
     needed: np.ndarray
 
 
+class _Lanes:
+    """Terms of the compiler about vectors of lanes, within a function that is being built."""
+
+    def __init__(self, product, single):
+        self.index, self.word = ir.IntType(64), ir.IntType(32)
+        self.number, self.size, self.n_lanes = (
+            (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
+        )
+        self.product, self.name = product, f"{product:d}{single:d}"
+        self.data, self.vector = self.number.as_pointer(), ir.VectorType(self.number, self.size)
+        self.flags = ("nnan", "ninf", "contract")
+        self.builder = None
+
+    def function(self, module, name, result, n_arrays, n_numbers):
+        """Return a function of arrays and integers; a new one has a builder of its first block."""
+        name = f"skts_{name}_{self.name}"
+        if name in module.globals:
+            return module.globals[name], False
+        kind = ir.FunctionType(result, [self.data] * n_arrays + [self.index] * n_numbers)
+        function = ir.Function(module, kind, name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        self.builder = ir.IRBuilder(function.append_basic_block("begin"))
+        return function, True
+
+    def begins(self):
+        """Return the first lanes of vectors."""
+        return range(0, self.n_lanes, self.size)
+
+    def place(self, data, at):
+        """Return where a vector lies, `at` numbers behind a pointer."""
+        at = at if isinstance(at, ir.Value) else self.index(at)
+        return self.builder.bitcast(self.builder.gep(data, [at]), self.vector.as_pointer())
+
+    def load(self, data):
+        """Return the vectors of all lanes."""
+        return [self.builder.load(self.place(data, lane), align=4) for lane in self.begins()]
+
+    def store(self, vectors, data, first=0):
+        """Write the vectors of all lanes, from the first number on."""
+        for lane, value in zip(self.begins(), vectors, strict=True):
+            at = self.builder.add(first, self.index(lane)) if first else lane
+            self.builder.store(value, self.place(data, at), align=4)
+
+    def spread(self, data, row):
+        """Return the number of a row in all lanes of a vector."""
+        value = self.builder.load(self.builder.gep(data, [row]))
+        none = ir.Constant(self.vector, ir.Undefined)
+        one = self.builder.insert_element(none, value, self.word(0))
+        zeros = ir.Constant(ir.VectorType(self.word, self.size), [0] * self.size)
+        return self.builder.shuffle_vector(one, one, zeros)
+
+    def scored(self, value, weight):
+        """Score covariances by weights."""
+        combine = self.builder.fmul if self.product else self.builder.fadd
+        return combine(value, weight, flags=self.flags)
+
+    def step(self, held, entrance, rows, columns, row):
+        """Return covariances one row down, where one enters at the left; write what leaves."""
+        builder, size = self.builder, self.size
+        # the covariance that enters, then all of the last vector but its end
+        moved = ir.Constant(ir.VectorType(self.word, size), list(range(size - 1, 2 * size - 1)))
+        first = builder.shuffle_vector(self.spread(entrance, row), held[-1], moved)
+        leaving = builder.extract_element(held[-1], self.word(size - 1))
+        builder.store(leaving, builder.gep(entrance, [row]))
+        lead_of_row, trail_of_row = (self.spread(field, row) for field in rows[:2])
+        ends = []
+        for value, lead, trail in zip([first, *held[:-1]], *columns[:2], strict=True):
+            end = builder.fmul(trail_of_row, trail, flags=self.flags)
+            end = builder.fadd(value, end, flags=self.flags)
+            more = builder.fmul(lead_of_row, lead, flags=self.flags)
+            ends.append(builder.fadd(end, more, flags=self.flags))
+        return ends
+
+    def at_least(self, scores, needs):
+        """Return of which lanes scores are at least what is needed, as bits."""
+        builder, found = self.builder, self.index(0)
+        for lane, score, need in zip(self.begins(), scores, needs, strict=True):
+            # as the walk compares them
+            beyond = builder.fsub(score, need, flags=self.flags)
+            zero = ir.Constant(self.vector, [0.0] * self.size)
+            near = builder.bitcast(
+                builder.fcmp_ordered(">=", beyond, zero), ir.IntType(self.size)
+            )
+            bits = builder.shl(builder.zext(near, self.index), self.index(lane))
+            found = builder.or_(found, bits)
+        return found
+
+
 def _emit_descend(module, both, product, single):
     """Emit the loop of `descend`, as a function of its own: its parts share the registers.
 
     Only the terms of the compiler keep so much in registers.
     """
-    index, word = ir.IntType(64), ir.IntType(32)
-    number, size, n_lanes = (
-        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
-    )
-    # of the same bits
-    integer = word if single else index
-    vector, integers = ir.VectorType(number, size), ir.VectorType(integer, size)
-    kind = ir.FunctionType(index, [number.as_pointer()] * 10 + [index] * 2)
-    name = f"skts_descend_{both:d}{product:d}{single:d}"
-    if name in module.globals:
-        return module.globals[name]
-    function = ir.Function(module, kind, name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    lanes = _Lanes(product, single)
+    index, size = lanes.index, lanes.size
+    function, new = lanes.function(module, f"descend_{both:d}", index, 10, 2)
+    if not new:
+        return function
     covariance, entrance, *fields, row, stop = function.args
-    flags = ("nnan", "ninf", "contract")
-    before, loop, done = (function.append_basic_block(name) for name in ("begin", "row", "done"))
-    builder = ir.IRBuilder(before)
-
-    def pointer(data, lane):
-        return builder.bitcast(builder.gep(data, [index(lane)]), vector.as_pointer())
-
-    def load(data):
-        return [builder.load(pointer(data, lane), align=4) for lane in range(0, n_lanes, size)]
-
-    def spread(data):
-        value = builder.load(builder.gep(data, [i]))
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
-        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
-        return builder.shuffle_vector(one, one, zeros)
-
-    def scored(value, weight):
-        combine = builder.fmul if product else builder.fadd
-        return combine(value, weight, flags=flags)
-
-    begin = load(covariance)
-    lead, trail, weight, need = map(load, fields[4:])
+    # of the same bits
+    integers = ir.VectorType(lanes.word if single else index, size)
+    builder, before = lanes.builder, lanes.builder.block
+    loop, done = (function.append_basic_block(name) for name in ("row", "done"))
+    begin = lanes.load(covariance)
+    columns = [lanes.load(field) for field in fields[4:]]
     builder.branch(loop)
     builder.position_at_end(loop)
     i = builder.phi(index)
-    held = [builder.phi(vector) for _ in begin]
-    # the covariance that enters, then all of the last vector but its end
-    moved = ir.Constant(ir.VectorType(word, size), list(range(size - 1, 2 * size - 1)))
-    from_left = [builder.shuffle_vector(spread(entrance), held[-1], moved), *held[:-1]]
-    leaving = builder.extract_element(held[-1], word(size - 1))
-    builder.store(leaving, builder.gep(entrance, [i]))
-    p_i, r_i, w_i, need_i = map(spread, fields[:4])
-    ends, far = [], None
-    for at, end in enumerate(from_left):
-        end = builder.fadd(end, builder.fmul(r_i, trail[at], flags=flags), flags=flags)
-        end = builder.fadd(end, builder.fmul(p_i, lead[at], flags=flags), flags=flags)
-        ends.append(end)
+    held = [builder.phi(lanes.vector) for _ in begin]
+    ends = lanes.step(held, entrance, fields[:4], columns, i)
+    w_i, need_i = (lanes.spread(field, i) for field in fields[2:4])
+    far = None
+    for end, weight, need in zip(ends, *columns[2:], strict=True):
         # by how much the score exceeds what the row, and the column, needs
-        beyond = [builder.fsub(scored(end, weight[at]), need_i, flags=flags)]
+        beyond = [builder.fsub(lanes.scored(end, weight), need_i, flags=lanes.flags)]
         if both:
-            beyond.append(builder.fsub(scored(end, w_i), need[at], flags=flags))
+            beyond.append(builder.fsub(lanes.scored(end, w_i), need, flags=lanes.flags))
         # the sign of all of them is set only where all are negative
         for sign in (builder.bitcast(value, integers) for value in beyond):
             far = sign if far is None else builder.and_(far, sign)
@@ -177,12 +235,27 @@ def _emit_descend(module, both, product, single):
         value.add_incoming(first, before)
         value.add_incoming(after, loop)
     builder.position_at_end(done)
-    for at, end in enumerate(ends):
-        builder.store(end, pointer(covariance, at * size), align=4)
+    lanes.store(ends, covariance)
     # the row, and whether it is one to look at, in one number
     found = builder.shl(following, index(1))
     builder.ret(builder.or_(found, builder.zext(near, index)))
     return function
+
+
+def _data(context, builder, signature, args, left):
+    """Return where the numbers of arrays lie, in the order of a walk's arguments.
+
+    Covariances, what enters, the fields of rows, and those of columns, from `left` on.
+    """
+    kinds, arrays = list(signature.args[:2]), list(args[:2])
+    for kind, value in zip(signature.args[2:4], args[2:4], strict=True):
+        kinds += kind.types
+        arrays += cgutils.unpack_tuple(builder, value)
+    data = [
+        make_array(kind)(context, builder, value).data
+        for kind, value in zip(kinds, arrays, strict=True)
+    ]
+    return [*data[:6], *(builder.gep(one, [left]) for one in data[6:])]
 
 
 @intrinsic
@@ -206,21 +279,11 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
     )
 
     def codegen(context, builder, signature, args):
-        kinds, arrays = list(signature.args[:2]), list(args[:2])
-        for kind, value in zip(signature.args[2:4], args[2:4], strict=True):
-            kinds += kind.types
-            arrays += cgutils.unpack_tuple(builder, value)
-        # in the order of covariances, of what enters, then of the fields of rows and of columns
-        data = [
-            make_array(kind)(context, builder, value).data
-            for kind, value in zip(kinds, arrays, strict=True)
-        ]
-        row, stop, left = args[4:7]
-        data[6:] = [builder.gep(one, [left]) for one in data[6:]]
+        data = _data(context, builder, signature, args, args[6])
         both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[7:])
         single = signature.args[0].dtype == types.float32
         function = _emit_descend(builder.module, both, product, single)
-        found = builder.call(function, [*data, row, stop])
+        found = builder.call(function, [*data, *args[4:6]])
         one = found.type(1)
         return context.make_tuple(
             builder,
@@ -231,77 +294,113 @@ def descend(typing_context, cov, entering, rows, columns, row, stop, left, both,
     return signature, codegen
 
 
-def _emit_near(module, product, single):
-    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
-    index, word = ir.IntType(64), ir.IntType(32)
-    number, size, n_lanes = (
-        (ir.FloatType(), 16, SINGLE_LANES) if single else (ir.DoubleType(), VECTOR, LANES)
-    )
-    vector, data = ir.VectorType(number, size), number.as_pointer()
-    name = f"skts_near_{product:d}{single:d}"
-    if name in module.globals:
-        return module.globals[name]
-    pair = ir.LiteralStructType([index, index])
-    function = ir.Function(module, ir.FunctionType(pair, [data] * 5 + [index]), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    covariance, row_weight, row_need, weight, need, row = function.args
-    builder = ir.IRBuilder(function.append_basic_block("begin"))
-    flags = ("nnan", "ninf", "contract")
-
-    def load(data, lane):
-        place = builder.gep(data, [index(lane)])
-        return builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
-
-    def spread(data):
-        value = builder.load(builder.gep(data, [row]))
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
-        zeros = ir.Constant(ir.VectorType(word, size), [0] * size)
-        return builder.shuffle_vector(one, one, zeros)
-
-    combine = builder.fmul if product else builder.fadd
-    weight_i, need_i = spread(row_weight), spread(row_need)
-    found = [index(0), index(0)]
-    for lane in range(0, n_lanes, size):
-        value = load(covariance, lane)
-        for side, (factor, least) in enumerate(
-            ((load(weight, lane), need_i), (weight_i, load(need, lane)))
-        ):
-            # as the walk compares them
-            beyond = builder.fsub(combine(value, factor, flags=flags), least, flags=flags)
-            near = builder.fcmp_ordered(">=", beyond, ir.Constant(vector, [0.0] * size))
-            bits = builder.zext(builder.bitcast(near, ir.IntType(size)), index)
-            found[side] = builder.or_(found[side], builder.shl(bits, index(lane)))
-    both = builder.insert_value(ir.Constant(pair, ir.Undefined), found[0], 0)
-    builder.ret(builder.insert_value(both, found[1], 1))
+def _emit_climb(module, product, single):
+    """Emit the loop of `climb`."""
+    lanes = _Lanes(product, single)
+    index = lanes.index
+    function, new = lanes.function(module, "climb", index, 12, 2)
+    if not new:
+        return function
+    covariance, entrance, *fields, kept, most, row, stop = function.args
+    builder, before = lanes.builder, lanes.builder.block
+    loop, more, done = (function.append_basic_block(name) for name in ("row", "more", "done"))
+    begin = lanes.load(covariance)
+    columns = [lanes.load(field) for field in fields[4:]]
+    lanes.store(begin, kept)
+    weight = lanes.spread(fields[2], builder.sub(row, index(1)))
+    scores = [lanes.scored(value, weight) for value in begin]
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    i, at = builder.phi(index), builder.phi(index)
+    held, best = ([builder.phi(lanes.vector) for _ in begin] for _ in range(2))
+    builder.cbranch(builder.icmp_signed("<", i, stop), more, done)
+    builder.position_at_end(more)
+    ends = lanes.step(held, entrance, fields[:4], columns, i)
+    following = builder.add(at, index(lanes.n_lanes))
+    lanes.store(ends, kept, following)
+    weight, higher = lanes.spread(fields[2], i), []
+    for end, least in zip(ends, best, strict=True):
+        score = lanes.scored(end, weight)
+        above = builder.fcmp_ordered(">", score, least, flags=lanes.flags)
+        higher.append(builder.select(above, score, least))
+    later = [builder.add(i, index(1)), following, *ends, *higher]
+    builder.branch(loop)
+    values, first = [i, at, *held, *best], [row, index(0), *begin, *scores]
+    for value, one, after in zip(values, first, later, strict=True):
+        value.add_incoming(one, before)
+        value.add_incoming(after, more)
+    builder.position_at_end(done)
+    lanes.store(held, covariance)
+    lanes.store(best, most)
+    builder.ret(lanes.at_least(best, columns[3]))
     return function
 
 
 @intrinsic
-def near_lanes(typing_context, cov, rows, columns, row, left, normalize):
-    """Say which of the columns that `descend` has walked are near in its last row, as bits.
+def climb(typing_context, cov, entering, rows, columns, kept, most, row, stop, left, normalize):
+    """Walk columns from a row on to the row `stop`, and keep all covariances on the way.
 
-    Bit t stands for lane t: of the first number where the score is what the row needs, of the
-    second where it is what the column needs.
+    As `descend` does, but for no row is it stopped. `kept` receives the covariances of the row
+    before, and then those of each row, `most` the highest score of each column among all of
+    these. Returns which of the columns score in one of them what they need, as bits.
     """
     place = types.int64
-    signature = types.UniTuple(types.int64, 2)(cov, rows, columns, place, place, normalize)
+    signature = types.int64(cov, entering, rows, columns, kept, most, *[place] * 3, normalize)
 
     def codegen(context, builder, signature, args):
-        def data(kind, value):
-            return make_array(kind)(context, builder, value).data
+        product = not isinstance(signature.args[9], types.NoneType)
+        single = signature.args[0].dtype == types.float32
+        function = _emit_climb(builder.module, product, single)
+        data = _data(context, builder, signature, args, args[8])
+        data += [
+            make_array(kind)(context, builder, value).data
+            for kind, value in zip(signature.args[4:6], args[4:6], strict=True)
+        ]
+        return builder.call(function, [*data, *args[6:8]])
 
-        def fields(at):
-            kinds, values = signature.args[at].types, cgutils.unpack_tuple(builder, args[at])
-            both = list(zip(kinds, values, strict=True))[2:]
-            return [data(*one) for one in both]
+    return signature, codegen
 
-        product = not isinstance(signature.args[5], types.NoneType)
+
+def _emit_near(module, product, single):
+    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
+    lanes = _Lanes(product, single)
+    pair = ir.LiteralStructType([lanes.index, lanes.index])
+    function, new = lanes.function(module, "near", pair, 5, 1)
+    if not new:
+        return function
+    covariance, row_weight, row_need, weight, need, row = function.args
+    value = lanes.load(covariance)
+    n_vectors = len(value)
+    weight_i, need_i = ([lanes.spread(data, row)] * n_vectors for data in (row_weight, row_need))
+    found = ir.Constant(pair, ir.Undefined)
+    sides = (lanes.load(weight), need_i), (weight_i, lanes.load(need))
+    for side, (factors, least) in enumerate(sides):
+        scores = [lanes.scored(*one) for one in zip(value, factors, strict=True)]
+        found = lanes.builder.insert_value(found, lanes.at_least(scores, least), side)
+    lanes.builder.ret(found)
+    return function
+
+
+@intrinsic
+def near_lanes(typing_context, kept, entering, rows, columns, at, row, left, normalize):
+    """Say which of the columns that have been walked are near in a row, as bits.
+
+    The covariances of the row are those of `kept` from `at` on. Bit t stands for lane t: of the
+    first number where the score is what the row needs, of the second where it is what the column
+    needs.
+    """
+    place = types.int64
+    signature = types.UniTuple(types.int64, 2)(
+        kept, entering, rows, columns, place, place, place, normalize
+    )
+
+    def codegen(context, builder, signature, args):
+        product = not isinstance(signature.args[7], types.NoneType)
         single = signature.args[0].dtype == types.float32
         function = _emit_near(builder.module, product, single)
-        columns = [builder.gep(one, [args[4]]) for one in fields(2)]
-        given = [data(signature.args[0], args[0]), *fields(1), *columns, args[3]]
-        found = builder.call(function, given)
+        kept, _, *fields = _data(context, builder, signature, args, args[6])
+        kept = builder.gep(kept, [args[4]])
+        found = builder.call(function, [kept, *fields[2:4], *fields[6:8], args[5]])
         both = [builder.extract_value(found, at) for at in range(2)]
         return context.make_tuple(builder, signature.return_type, both)
 
