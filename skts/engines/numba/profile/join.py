@@ -69,7 +69,7 @@ WIDTH = 512
 #: The error of a correlation up to which covariances are walked in single precision.
 SINGLE_DOUBT = 2.0**-9
 #: Rows that are walked and looked at together where one after the other is near.
-BLOCK = 16
+BLOCK = 32
 
 
 class TileAxis(NamedTuple):
