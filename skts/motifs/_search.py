@@ -196,18 +196,19 @@ def _apart(places: np.ndarray, exclusion: int, n_windows: int) -> np.ndarray:
     """Take places in their order, but none within an exclusion of one taken before.
 
     Of single bytes Python reads one in a third of the time of one in an array; after the first of
-    many places, arrays tell which of the others are left.
+    many places, arrays tell which of the others are left. There is room before the first window and
+    behind the last one, so that what is around a place need not be cut off.
     """
     reach = min(exclusion, n_windows)
-    free, around = bytearray(b"\1" * n_windows), bytes(2 * reach + 1)
-    left, taken = np.frombuffer(free, bool), []
+    width = 2 * reach + 1
+    free, around, taken = bytearray(b"\1" * (n_windows + 2 * reach)), bytes(width), []
+    left = np.frombuffer(free, bool)[reach:]
     for begin in range(0, places.size, AT_ONCE):
         some = places[begin : begin + AT_ONCE]
         for place in some[left[some]].tolist():
-            if free[place]:
+            if free[place + reach]:
                 taken.append(place)
-                first, stop = max(0, place - reach), min(n_windows, place + reach + 1)
-                free[first:stop] = around[: stop - first]
+                free[place : place + width] = around
     return np.array(taken, np.int64)
 
 

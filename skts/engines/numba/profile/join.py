@@ -70,6 +70,8 @@ WIDTH = 512
 SINGLE_DOUBT = 2.0**-9
 #: Rows that are walked and looked at together where one after the other is near.
 BLOCK = 32
+#: Rows after one that is near in which another one is a reason to walk a block.
+NEARBY = 3
 
 
 class TileAxis(NamedTuple):
@@ -134,7 +136,6 @@ class SingleRoom(NamedTuple):
     strip: WalkAxis
     entering: np.ndarray
     cov: np.ndarray
-    kept: np.ndarray
     most: np.ndarray
 
 
@@ -149,7 +150,6 @@ class Workspace(NamedTuple):
     first_row: np.ndarray
     entering: np.ndarray
     cov: np.ndarray
-    kept: np.ndarray
     most: np.ndarray
     single: SingleRoom
 
@@ -278,7 +278,6 @@ def _open_room(length):
         narrow_band,
         narrow_strip,
         np.zeros(rows, number),
-        np.zeros(SINGLE_LANES, number),
         np.zeros(BLOCK * SINGLE_LANES, number),
         np.zeros(SINGLE_LANES, number),
     )
@@ -290,7 +289,6 @@ def _open_room(length):
         np.empty(length),
         np.zeros(WIDTH + SINGLE_LANES + 1),
         np.zeros(rows),
-        np.zeros(LANES),
         np.zeros(BLOCK * LANES),
         np.zeros(LANES),
         single,
@@ -450,9 +448,9 @@ def _enter_columns(top, strip, a, b, room, work):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _covariance(place, single, kept, narrow_kept):
-    """Return a covariance that was kept."""
-    return widen(narrow_kept[place]) if single else kept[place]
+def _covariance(place, single, cov, narrow_cov):
+    """Return the covariance in a place."""
+    return widen(narrow_cov[place]) if single else cov[place]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
@@ -517,10 +515,10 @@ def _walk_strip(search, band, strip):
     a, b, known, known_b, room, work = search
     columns, normalize, single = work.columns, work.normalize, strip.single
     cov, first_row, entering = room.cov, room.first_row, room.entering
-    kept, most_of = room.kept, room.most
+    most_of = room.most
     count, count_b = known.n_listed, known_b.n_listed
     walked, walked_b = room.band, room.strip
-    narrow_a, narrow_b, narrow_entering, narrow_cov, narrow_kept, narrow_most = room.single
+    narrow_a, narrow_b, narrow_entering, narrow_cov, narrow_most = room.single
     _, _, weight, needed = walked
     _, _, weight_b, needed_b = walked_b
     narrow_needed, narrow_needed_b = narrow_a.needed, narrow_b.needed
@@ -544,40 +542,45 @@ def _walk_strip(search, band, strip):
             entering[0] = first_row[left]
             for lane in range(LANES):
                 cov[lane] = first_row[left + 1 + column_of(lane)]
-        i, looked = 0, -1
+        i, looked, at = 0, -1, 0
         while i < stop:
             # whether columns count is a type of the walk alone: one search serves both
             if single and columns:
-                i, near = descend(
-                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, True, True
+                i, of_row, of_columns = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, at, i, stop, left, True, True
                 )
             elif single:
-                i, near = descend(
-                    narrow_cov, narrow_entering, narrow_a, narrow_b, i, stop, left, None, True
+                i, of_row, of_columns = descend(
+                    narrow_cov, narrow_entering, narrow_a, narrow_b, at, i, stop, left, None, True
                 )
             elif columns:
-                i, near = descend(cov, entering, walked, walked_b, i, stop, left, True, normalize)
+                i, of_row, of_columns = descend(
+                    cov, entering, walked, walked_b, at, i, stop, left, True, normalize
+                )
             else:
-                i, near = descend(cov, entering, walked, walked_b, i, stop, left, None, normalize)
-            if not near:
+                i, of_row, of_columns = descend(
+                    cov, entering, walked, walked_b, at, i, stop, left, None, normalize
+                )
+            at = 0
+            if of_row == 0 and of_columns == 0:
                 continue
             if max(count[0], count_b[0]) > LISTED - 2 * BLOCK * SINGLE_LANES:
                 make_room(known, a.line, b.line, work.length, normalize)
                 if not work.same:
                     make_room(known_b, b.line, a.line, work.length, normalize)
             first, end = i - 1, i
-            if columns and first == looked:
+            if columns and first <= looked + NEARBY:
                 # scores climb: some more rows are walked, and the best of each column come first
                 end = _block(top + first, top + stop, regular) - top
             if end > i:
                 if single:
                     rest = climb(
-                        narrow_cov, narrow_entering, narrow_a, narrow_b, narrow_kept, narrow_most,
-                        i, end, left, True,
+                        narrow_cov, narrow_entering, narrow_a, narrow_b, narrow_most, i, end, left,
+                        True,
                     )  # fmt: skip
                 else:
                     rest = climb(
-                        cov, entering, walked, walked_b, kept, most_of, i, end, left, normalize
+                        cov, entering, walked, walked_b, most_of, i, end, left, normalize
                     )
                 while rest != 0:
                     lane = lowest_bit(rest)
@@ -591,22 +594,17 @@ def _walk_strip(search, band, strip):
                         if need > needed_b[place]:
                             needed_b[place] = need
                             narrow_needed_b[left + lane] = narrow_need(need)
-            elif single:
-                for lane in range(SINGLE_LANES):
-                    narrow_kept[lane] = narrow_cov[lane]
-            else:
-                for lane in range(LANES):
-                    kept[lane] = cov[lane]
             i = looked = end
-            for row in range(first, end):
+            row = first
+            while row < end:
                 at = (row - first) * n_lanes
-                if single:
+                if row > first and single:
                     of_row, of_columns = near_lanes(
-                        narrow_kept, narrow_entering, narrow_a, narrow_b, at, row, left, True
+                        narrow_cov, narrow_entering, narrow_a, narrow_b, at, row, left, True
                     )
-                else:
+                elif row > first:
                     of_row, of_columns = near_lanes(
-                        kept, entering, walked, walked_b, at, row, left, normalize
+                        cov, entering, walked, walked_b, at, row, left, normalize
                     )
                 window, need, most, taken = top + row, needed[row], -np.inf, -1
                 if of_row != 0 and regular[window]:
@@ -617,7 +615,7 @@ def _walk_strip(search, band, strip):
                         lane = lowest_bit(rest)
                         rest &= rest - 1
                         column = left + _column(lane, single)
-                        value = _covariance(at + lane, single, kept, narrow_kept)
+                        value = _covariance(at + lane, single, cov, narrow_cov)
                         score = _score(value, weight_b[lane_of(column)], normalize)
                         if column < width and regular_b[start + column] and score > most:
                             taken, most = lane, score
@@ -629,7 +627,7 @@ def _walk_strip(search, band, strip):
                             lane = lowest_bit(rest)
                             rest &= rest - 1
                             column = left + _column(lane, single)
-                            value = _covariance(at + lane, single, kept, narrow_kept)
+                            value = _covariance(at + lane, single, cov, narrow_cov)
                             score = _score(value, weight_b[lane_of(column)], normalize)
                             if column < width and regular_b[start + column] and score >= need:
                                 need = take(known, window, start + column, score, squares)
@@ -642,19 +640,20 @@ def _walk_strip(search, band, strip):
                         rest &= rest - 1
                         column = left + _column(lane, single)
                         place, other = lane_of(column), start + column
-                        value = _covariance(at + lane, single, kept, narrow_kept)
+                        value = _covariance(at + lane, single, cov, narrow_cov)
                         score = _score(value, weight[row], normalize)
                         if column < width and regular_b[other] and score >= needed_b[place]:
                             squares = Squares(alpha_b[other], beta_b[other], slack_b[column])
                             need = take(known_b, other, window, score, squares)
                             needed_b[place] = need
                             narrow_needed_b[left + lane] = narrow_need(need)
+                row += 1
         if stop < band.height:
             # the next group has a row more
             if single:
-                narrow_entering[stop] = narrow_cov[SINGLE_LANES - 1]
+                narrow_entering[stop] = narrow_cov[at + SINGLE_LANES - 1]
             else:
-                entering[stop] = cov[LANES - 1]
+                entering[stop] = cov[at + LANES - 1]
     if single:
         for i in range(band.height):
             entering[i] = widen(narrow_entering[i])

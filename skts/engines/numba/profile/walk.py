@@ -193,22 +193,43 @@ class _Lanes:
         return found
 
 
+def _emit_near(module, product, single):
+    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
+    lanes = _Lanes(product, single)
+    pair = ir.LiteralStructType([lanes.index, lanes.index])
+    function, new = lanes.function(module, "near", pair, 5, 1)
+    if not new:
+        return function
+    covariance, row_weight, row_need, weight, need, row = function.args
+    values, weights, needs = map(lanes.load, (covariance, weight, need))
+    weight, need = (lanes.spread(data, row) for data in (row_weight, row_need))
+    found = ir.Constant(pair, ir.Undefined)
+    of_row = [lanes.scored(*one) for one in zip(values, weights, strict=True)]
+    of_columns = [lanes.scored(value, weight) for value in values]
+    for at, (scores, least) in enumerate(((of_row, [need] * len(needs)), (of_columns, needs))):
+        found = lanes.builder.insert_value(found, lanes.at_least(scores, least), at)
+    lanes.builder.ret(found)
+    return function
+
+
 def _emit_descend(module, both, product, single):
     """Emit the loop of `descend`, as a function of its own: its parts share the registers.
 
     Only the terms of the compiler keep so much in registers.
     """
+    near_lanes = _emit_near(module, product, single)
     lanes = _Lanes(product, single)
     index, size = lanes.index, lanes.size
-    function, new = lanes.function(module, f"descend_{both:d}", index, 10, 2)
+    result = ir.LiteralStructType([index] * 3)
+    function, new = lanes.function(module, f"descend_{both:d}", result, 10, 3)
     if not new:
         return function
-    covariance, entrance, *fields, row, stop = function.args
+    covariance, entrance, *fields, at, row, stop = function.args
     # of the same bits
     integers = ir.VectorType(lanes.word if single else index, size)
     builder, before = lanes.builder, lanes.builder.block
     loop, done = (function.append_basic_block(name) for name in ("row", "done"))
-    begin = lanes.load(covariance)
+    begin = lanes.load(builder.gep(covariance, [at]))
     columns = [lanes.load(field) for field in fields[4:]]
     builder.branch(loop)
     builder.position_at_end(loop)
@@ -236,9 +257,14 @@ def _emit_descend(module, both, product, single):
         value.add_incoming(after, loop)
     builder.position_at_end(done)
     lanes.store(ends, covariance)
-    # the row, and whether it is one to look at, in one number
-    found = builder.shl(following, index(1))
-    builder.ret(builder.or_(found, builder.zext(near, index)))
+    found = builder.insert_value(ir.Constant(result, [index(0)] * 3), following, 0)
+    with builder.if_then(builder.not_(near)):
+        builder.ret(found)
+    # in a function of its own: what it compares would be kept for it by each row of the loop
+    bits = builder.call(near_lanes, [covariance, *fields[2:4], *fields[6:], i])
+    for side in range(2 if both else 1):
+        found = builder.insert_value(found, builder.extract_value(bits, side), side + 1)
+    builder.ret(found)
     return function
 
 
@@ -259,37 +285,34 @@ def _data(context, builder, signature, args, left):
 
 
 @intrinsic
-def descend(typing_context, cov, entering, rows, columns, row, stop, left, both, normalize):
+def descend(typing_context, cov, entering, rows, columns, at, row, stop, left, both, normalize):
     """Walk columns from a row on, until a row holds a pair that may be near.
 
     LANES columns of numbers in double precision, SINGLE_LANES in single precision.
 
-    `cov` holds the covariances of the row before, `entering` what enters each row at the left and,
-    in its place, receives what leaves at the right. `rows` and `columns` are `WalkAxis`; the places
-    of columns, also of `cov`, are those of `lane_of` or `single_lane_of`, from `left` on. Without
-    `both` (None), what columns need is not looked at. Returns the row after the last one done, and
-    whether that last row is one to look at.
+    `cov` holds the covariances of the row before, from `at` on, and receives those of the last row,
+    from 0 on. `entering` holds what enters each row at the left and, in its place, receives what
+    leaves at the right. `rows` and `columns` are `WalkAxis`; the places of columns, also of `cov`,
+    are those of `lane_of` or `single_lane_of`, from `left` on. Without `both` (None), what columns
+    need is not looked at. Returns the row after the last one done, and of that last row what
+    `near_lanes` does.
     """
     same = rows.instance_class is columns.instance_class is WalkAxis
     if not (isinstance(cov, Array) and isinstance(entering, Array) and same):
         return None
     place = types.int64
-    signature = types.Tuple((types.int64, types.boolean))(
-        cov, entering, rows, columns, place, place, place, both, normalize
+    signature = types.UniTuple(types.int64, 3)(
+        cov, entering, rows, columns, *[place] * 4, both, normalize
     )
 
     def codegen(context, builder, signature, args):
-        data = _data(context, builder, signature, args, args[6])
-        both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[7:])
+        data = _data(context, builder, signature, args, args[7])
+        both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[8:])
         single = signature.args[0].dtype == types.float32
         function = _emit_descend(builder.module, both, product, single)
-        found = builder.call(function, [*data, *args[4:6]])
-        one = found.type(1)
-        return context.make_tuple(
-            builder,
-            signature.return_type,
-            [builder.ashr(found, one), builder.trunc(found, ir.IntType(1))],
-        )
+        found = builder.call(function, [*data, *args[4:7]])
+        parts = [builder.extract_value(found, at) for at in range(3)]
+        return context.make_tuple(builder, signature.return_type, parts)
 
     return signature, codegen
 
@@ -298,15 +321,14 @@ def _emit_climb(module, product, single):
     """Emit the loop of `climb`."""
     lanes = _Lanes(product, single)
     index = lanes.index
-    function, new = lanes.function(module, "climb", index, 12, 2)
+    function, new = lanes.function(module, "climb", index, 11, 2)
     if not new:
         return function
-    covariance, entrance, *fields, kept, most, row, stop = function.args
+    covariance, entrance, *fields, most, row, stop = function.args
     builder, before = lanes.builder, lanes.builder.block
     loop, more, done = (function.append_basic_block(name) for name in ("row", "more", "done"))
     begin = lanes.load(covariance)
     columns = [lanes.load(field) for field in fields[4:]]
-    lanes.store(begin, kept)
     weight = lanes.spread(fields[2], builder.sub(row, index(1)))
     scores = [lanes.scored(value, weight) for value in begin]
     builder.branch(loop)
@@ -317,7 +339,7 @@ def _emit_climb(module, product, single):
     builder.position_at_end(more)
     ends = lanes.step(held, entrance, fields[:4], columns, i)
     following = builder.add(at, index(lanes.n_lanes))
-    lanes.store(ends, kept, following)
+    lanes.store(ends, covariance, following)
     weight, higher = lanes.spread(fields[2], i), []
     for end, least in zip(ends, best, strict=True):
         score = lanes.scored(end, weight)
@@ -330,77 +352,53 @@ def _emit_climb(module, product, single):
         value.add_incoming(one, before)
         value.add_incoming(after, more)
     builder.position_at_end(done)
-    lanes.store(held, covariance)
     lanes.store(best, most)
     builder.ret(lanes.at_least(best, columns[3]))
     return function
 
 
 @intrinsic
-def climb(typing_context, cov, entering, rows, columns, kept, most, row, stop, left, normalize):
+def climb(typing_context, cov, entering, rows, columns, most, row, stop, left, normalize):
     """Walk columns from a row on to the row `stop`, and keep all covariances on the way.
 
-    As `descend` does, but for no row is it stopped. `kept` receives the covariances of the row
-    before, and then those of each row, `most` the highest score of each column among all of
-    these. Returns which of the columns score in one of them what they need, as bits.
+    As `descend` does, but no row stops it, and `cov` receives the covariances of each row behind
+    those of the row before, which are the first. `most` receives the highest score of each column
+    among all of these. Returns of which columns that is what they need, as bits.
     """
     place = types.int64
-    signature = types.int64(cov, entering, rows, columns, kept, most, *[place] * 3, normalize)
+    signature = types.int64(cov, entering, rows, columns, most, *[place] * 3, normalize)
 
     def codegen(context, builder, signature, args):
-        product = not isinstance(signature.args[9], types.NoneType)
+        product = not isinstance(signature.args[8], types.NoneType)
         single = signature.args[0].dtype == types.float32
         function = _emit_climb(builder.module, product, single)
-        data = _data(context, builder, signature, args, args[8])
-        data += [
-            make_array(kind)(context, builder, value).data
-            for kind, value in zip(signature.args[4:6], args[4:6], strict=True)
-        ]
-        return builder.call(function, [*data, *args[6:8]])
+        data = _data(context, builder, signature, args, args[7])
+        most = make_array(signature.args[4])(context, builder, args[4]).data
+        return builder.call(function, [*data, most, *args[5:7]])
 
     return signature, codegen
 
 
-def _emit_near(module, product, single):
-    """Emit which lanes of a row score what they need, or what the row needs, as bits."""
-    lanes = _Lanes(product, single)
-    pair = ir.LiteralStructType([lanes.index, lanes.index])
-    function, new = lanes.function(module, "near", pair, 5, 1)
-    if not new:
-        return function
-    covariance, row_weight, row_need, weight, need, row = function.args
-    value = lanes.load(covariance)
-    n_vectors = len(value)
-    weight_i, need_i = ([lanes.spread(data, row)] * n_vectors for data in (row_weight, row_need))
-    found = ir.Constant(pair, ir.Undefined)
-    sides = (lanes.load(weight), need_i), (weight_i, lanes.load(need))
-    for side, (factors, least) in enumerate(sides):
-        scores = [lanes.scored(*one) for one in zip(value, factors, strict=True)]
-        found = lanes.builder.insert_value(found, lanes.at_least(scores, least), side)
-    lanes.builder.ret(found)
-    return function
-
-
 @intrinsic
-def near_lanes(typing_context, kept, entering, rows, columns, at, row, left, normalize):
+def near_lanes(typing_context, cov, entering, rows, columns, at, row, left, normalize):
     """Say which of the columns that have been walked are near in a row, as bits.
 
-    The covariances of the row are those of `kept` from `at` on. Bit t stands for lane t: of the
+    The covariances of the row are those of `cov` from `at` on. Bit t stands for lane t: of the
     first number where the score is what the row needs, of the second where it is what the column
     needs.
     """
     place = types.int64
     signature = types.UniTuple(types.int64, 2)(
-        kept, entering, rows, columns, place, place, place, normalize
+        cov, entering, rows, columns, place, place, place, normalize
     )
 
     def codegen(context, builder, signature, args):
         product = not isinstance(signature.args[7], types.NoneType)
         single = signature.args[0].dtype == types.float32
         function = _emit_near(builder.module, product, single)
-        kept, _, *fields = _data(context, builder, signature, args, args[6])
-        kept = builder.gep(kept, [args[4]])
-        found = builder.call(function, [kept, *fields[2:4], *fields[6:8], args[5]])
+        data, _, *fields = _data(context, builder, signature, args, args[6])
+        data = builder.gep(data, [args[4]])
+        found = builder.call(function, [data, *fields[2:4], *fields[6:8], args[5]])
         both = [builder.extract_value(found, at) for at in range(2)]
         return context.make_tuple(builder, signature.return_type, both)
 
