@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: Possible neighbours that are listed before they are measured.
-LISTED = 2**17
+LISTED = 2**15
 
 
 class Line(NamedTuple):
@@ -68,8 +68,8 @@ class Candidates(NamedTuple):
         The list: window, and other.
     floors : ndarray of shape (LISTED,), float64
         Lower bounds of squared distances of listed pairs.
-    n_listed : ndarray of shape (1,), int64
-        Pairs on the list.
+    n_listed : ndarray of shape (2,), int64
+        Pairs on the list, and how many have been measured.
     waiting, floor_of_waiting : ndarray of shape (n_windows,)
         One possible neighbour of each window that waits apart, -1 for none, and its lower bound.
     """
@@ -107,7 +107,7 @@ def open_candidates(first, hint, distances, indices):
         indices,
         np.empty((LISTED, 2), np.int64),
         np.empty(LISTED),
-        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
         np.full(n_windows, -1),
         np.zeros(n_windows),
     )
@@ -172,6 +172,7 @@ def measure(known, own, others, length, normalize):
                 first[taken], second[taken] = pairs[entry]
                 taken += 1
             entry += 1
+        known.n_listed[1] += taken
         squares(
             own.points, first, own.mean, own.inverse, others.points, second, others.mean,
             others.inverse, length, room, total, normalize,

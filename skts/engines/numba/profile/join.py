@@ -19,7 +19,8 @@ one may be among the nearest, by the bound of its error, the walk stops, and the
 are looked at. What may be near is listed and measured (`candidates.py`).
 
 Covariances of z-normalised windows are walked in single precision, twice as many in the same time,
-where the bound of their error is no larger than SINGLE_DOUBT; else in double precision.
+where the bound of their error is no larger than SINGLE_DOUBT and tells neighbours from others, and
+until more pairs have been measured than that saves time for; else in double precision.
 """
 
 from __future__ import annotations
@@ -68,6 +69,12 @@ __all__ = ["TileAxis", "Work", "search"]
 WIDTH = 512
 #: The error of a correlation up to which covariances are walked in single precision.
 SINGLE_DOUBT = 2.0**-9
+#: The share of its limit up to which the error of a squared distance in single precision leaves few
+#: pairs of a window to be measured.
+CLEAR = 2.0**-6
+#: Pairs of a walk in single precision that take as much time less as one takes to be measured: a
+#: number, and a number for each point of a window.
+SAVED, SAVED_BY_POINT = 2000, 4
 #: Rows that are walked and looked at together where one after the other is near.
 BLOCK = 32
 #: Rows after one that is near in which another one is a reason to walk a block.
@@ -394,6 +401,27 @@ def _need_columns(strip, band, side, tops, slacks, needed, work):
         needed[lane_of(j)] = need
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _slack_of_row(at, strip, steps, length):
+    """Bound the error of squared distances of a z-normalised window to the columns of a strip."""
+    blur, shift = max(steps.blur[at], strip.blur), max(steps.shift[at], strip.shift)
+    return steps.beta[at] * strip.worst + _doubt(blur, shift, length)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _in_doubt(top, last, strip, side, tops, length):
+    """Whether a strip in single precision would leave much to be measured, as far as is known.
+
+    As a rule of thumb: so it is where the errors of half of the rows are a large share of their
+    limits.
+    """
+    count, k = 0, tops.shape[1]
+    for at in range(top, top + last):
+        limit = tops[at - side.first, k - 1]
+        count += _slack_of_row(at, strip, side.steps, length) > CLEAR * limit
+    return 2 * count > last
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def _need_rows(top, last, strip, side, tops, slacks, needed, work):
     """Write which scores of a strip are to be looked at for rows of a band before the last."""
@@ -401,8 +429,7 @@ def _need_rows(top, last, strip, side, tops, slacks, needed, work):
     for i in range(last):
         at = top + i
         if work.normalize is not None:
-            blur, shift = max(steps.blur[at], strip.blur), max(steps.shift[at], strip.shift)
-            slack = steps.beta[at] * strip.worst + _doubt(blur, shift, work.length)
+            slack = _slack_of_row(at, strip, steps, work.length)
         else:
             slack = 2 * strip.worst + _share(work.length) * steps.alpha[at]
         slacks[i] = slack
@@ -660,6 +687,16 @@ def _walk_strip(search, band, strip):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _pays(known, known_b, work, n_pairs):
+    """Whether walking so many pairs in single precision has saved more than it left to measure."""
+    # one pair of each neighbour is measured after any walk
+    extra = known.n_listed[1] - known.distances.size
+    if not work.same:
+        extra = max(extra, 0) + max(known_b.n_listed[1] - known_b.distances.size, 0)
+    return extra * (SAVED + SAVED_BY_POINT * work.length) <= n_pairs
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def search(a, b, work, hint, found, found_b, cancel):
     """Nearest windows within a tile, of its rows and, with `work.columns`, of its columns.
 
@@ -682,10 +719,10 @@ def search(a, b, work, hint, found, found_b, cancel):
     normalize = work.normalize
     room = _open_room(work.length)
     everything = TileJoin(a, b, known, known_b, room, work)
-    top = a.first
+    top, pays, n_pairs = a.first, work.single, 0
     while top < a.stop:
         band = _open_band(top, a, room.band, normalize)
-        leftmost, single = True, work.single
+        leftmost, single = True, pays
         for start in range(b.first, b.stop, WIDTH):
             if cancel[0]:
                 return
@@ -696,7 +733,12 @@ def search(a, b, work, hint, found, found_b, cancel):
                 continue
             slack = room.slack_of_column
             strip = _open_strip(start, width, band, b, room.strip, slack, single, work)
-            if single and strip.worst * band.weight > SINGLE_DOUBT:
+            pays = pays and _pays(known, known_b, work, n_pairs)
+            if single and (
+                not pays
+                or strip.worst * band.weight > SINGLE_DOUBT
+                or _in_doubt(top, last, strip, a, known.tops, work.length)
+            ):
                 # in double precision to the end of the band; of what strips in single precision
                 # hand on, nothing is taken: its errors are not those of double precision
                 single, leftmost = False, True
@@ -713,6 +755,7 @@ def search(a, b, work, hint, found, found_b, cancel):
             if strip.single:
                 _narrow_strip(last, strip, room)
             _walk_strip(everything, band, strip)
+            n_pairs += last * width if single else 0
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)
     if work.columns and not work.same:
