@@ -139,12 +139,8 @@ def test_walk_of_columns(rng, both, normalize, single):
     """Columns are where `lane_of` says; what leaves is in the place of what entered."""
 
     @njit
-    def descend(cov, entering, rows, columns, row, stop, left, both, normalize):
-        return walk.descend(cov, entering, rows, columns, row, stop, left, both, normalize)
-
-    @njit
-    def near_lanes(cov, rows, columns, row, left, normalize):
-        return walk.near_lanes(cov, rows, columns, row, left, normalize)
+    def descend(cov, entering, rows, columns, at, row, stop, left, both, normalize):
+        return walk.descend(cov, entering, rows, columns, at, row, stop, left, both, normalize)
 
     kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
     if single:
@@ -163,29 +159,80 @@ def test_walk_of_columns(rng, both, normalize, single):
         elif found == "column":
             columns[3, 11] = -1e9
         cov, entering = rng.normal(size=lanes).astype(kind), rng.normal(size=40).astype(kind)
-        dealt, cov_dealt = np.full((4, 2 * lanes), np.nan, kind), np.empty(lanes, kind)
-        dealt[:, places[lanes:]], cov_dealt[places[:lanes]] = columns, cov
+        dealt, cov_dealt = np.full((4, 2 * lanes), np.nan, kind), np.full(3 * lanes, np.nan, kind)
+        # from `at` on; those of the last row come to the beginning
+        dealt[:, places[lanes:]], cov_dealt[lanes + places[:lanes]] = columns, cov
         got = entering.copy()
         axes = walk.WalkAxis(*rows), walk.WalkAxis(*dealt)
-        end, near = descend(cov_dealt, got, *axes, 3, 38, lanes, both, normalize)
+        end, *bits_of = descend(cov_dealt, got, *axes, lanes, 3, 38, lanes, both, normalize)
         wanted = entering.copy()
         held, stop, hit = _walk_plainly(cov, wanted, rows, columns, 3, 38, both, normalize)
-        assert (end, near) == (stop, hit)
+        assert end == stop
         assert_allclose(cov_dealt[places[:lanes]], held[-1], **same)
         assert_allclose(got, wanted, **same)
-        last, (_, _, weight, need) = end - 1, columns
-        scores = [
-            held[-1] * one if normalize else held[-1] + one for one in (weight, rows[2, last])
-        ]
-        for bits, score, least in zip(
-            near_lanes(cov_dealt, *axes, last, lanes, normalize),
-            scores,
-            (rows[3, last], need),
-            strict=True,
-        ):
-            wanted = [lane for lane in range(lanes) if (score >= least)[column_in(lane)]]
-            # of 64 lanes the last is the sign
-            assert [lane for lane in range(lanes) if bits >> lane & 1] == wanted
+        near = _near_lanes(held[-1], rows, columns, end - 1, normalize, column_in)
+        if not both:
+            near[1] = []
+        if not hit:
+            near = [[], []]
+        # of 64 lanes the last is the sign
+        assert [[lane for lane in range(lanes) if bits >> lane & 1] for bits in bits_of] == near
+
+
+def _near_lanes(cov, rows, columns, row, normalize, column_in):
+    """Lanes whose score is what a row needs, and those of which it is what the column needs."""
+    scores = [cov * one if normalize else cov + one for one in (columns[2], rows[2, row])]
+    near = [score >= least for score, least in zip(scores, (rows[3, row], columns[3]), strict=True)]
+    return [[lane for lane in range(cov.size) if some[column_in(lane)]] for some in near]
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("normalize", [True, None])
+@pytest.mark.parametrize("n_rows", [0, 1, 7])
+def test_walk_of_a_block_keeps_what_it_passes(rng, normalize, single, n_rows):
+    """The covariances of each row, the highest scores of columns, and which are near."""
+
+    @njit
+    def climb(cov, entering, rows, columns, most, row, stop, left, normalize):
+        return walk.climb(cov, entering, rows, columns, most, row, stop, left, normalize)
+
+    @njit
+    def near_lanes(cov, entering, rows, columns, at, row, left, normalize):
+        return walk.near_lanes(cov, entering, rows, columns, at, row, left, normalize)
+
+    kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
+    if single:
+        kind, lanes = np.float32, walk.SINGLE_LANES
+        place, column_in = walk.single_lane_of, walk.single_column_of
+    same = {"rtol": 1e-4 if single else 1e-12, "atol": 1e-4 if single else 1e-12}
+    places = np.array([place(column) for column in range(2 * lanes)])
+    rows = rng.normal(size=(4, 40)).astype(kind)
+    columns = rng.normal(size=(4, lanes)).astype(kind)
+    cov, entering = rng.normal(size=lanes).astype(kind), rng.normal(size=40).astype(kind)
+    dealt, kept = np.full((4, 2 * lanes), np.nan, kind), np.full(9 * lanes, np.nan, kind)
+    dealt[:, places[lanes:]], kept[places[:lanes]] = columns, cov
+    got, most = entering.copy(), np.full(lanes, np.nan, kind)
+    axes = walk.WalkAxis(*rows), walk.WalkAxis(*dealt)
+    bits = climb(kept, got, *axes, most, 5, 5 + n_rows, lanes, normalize)
+    wanted = entering.copy()
+    never = np.full_like(rows[3], 1e9), np.full_like(columns[3], 1e9)
+    held, _, _ = _walk_plainly(
+        cov, wanted, (*rows[:3], never[0]), (*columns[:3], never[1]), 5, 5 + n_rows, True, normalize
+    )
+    held = np.array([cov, *held])
+    assert_allclose(got, wanted, **same)
+    order = [column_in(lane) for lane in range(lanes)]
+    assert_allclose(kept[: held.size].reshape(held.shape), held[:, order], **same)
+    assert np.isnan(kept[held.size :]).all()
+    weights = rows[2, 4 : 5 + n_rows, np.newaxis]
+    scores = held * weights if normalize else held + weights
+    assert_allclose(most, scores.max(axis=0)[order], **same)
+    near = scores.max(axis=0)[order] >= columns[3][order]
+    assert [lane for lane in range(lanes) if bits >> lane & 1] == np.flatnonzero(near).tolist()
+    for row in range(n_rows + 1):
+        found = near_lanes(kept, got, *axes, row * lanes, 4 + row, lanes, normalize)
+        near = [[lane for lane in range(lanes) if some >> lane & 1] for some in found]
+        assert near == _near_lanes(held[row], rows, columns, 4 + row, normalize, column_in)
 
 
 def test_dot_products_have_twice_the_precision(rng):

@@ -198,6 +198,71 @@ def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width, si
                         assert need == NOTHING
 
 
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("single", [True, False])
+def test_a_score_to_come_raises_what_is_needed_as_it_does_when_it_is_taken(rng, k, single):
+    """But never above the score that the pair is taken with, which single precision rounds."""
+    for _ in range(200):
+        squares = candidates.Squares(2 * rng.random() + 1, rng.random() + 0.5, 1e-3 * rng.random())
+        tops = np.sort(rng.exponential(size=k))
+        if rng.random() < 0.3:
+            tops[rng.integers(k) :] = np.inf
+        score = rng.normal()
+        most = np.float64(np.float32(score)) if single else score
+        raised = join._raised(squares, most, single, tops)
+        assert raised <= max(score, candidates.needed_score(squares, tops[-1]))
+        after = tops.copy()
+        candidates._lower(after, squares.alpha - squares.beta * score + squares.slack)
+        taken = candidates.needed_score(squares, after[-1])
+        least = abs(score) * 2.0**-20 if single else 0.0
+        assert taken - least - 1e-15 * abs(taken) <= raised <= taken + 1e-15 * abs(taken)
+
+
+def test_blocks_of_rows_end_before_a_row_that_takes_no_part():
+    regular = np.ones(100, bool)
+    regular[[7, 50]] = False
+    for row, stop, end in ((3, 90, 7), (7, 90, 8), (8, 20, 20), (8, 90, 40), (20, 90, 50)):
+        assert join._block(row, stop, regular) == end
+
+
+def test_single_precision_is_left_where_it_leaves_much_in_doubt(rng):
+    """Of the limits that are known so far: errors of half of the rows are a large share of them."""
+    length = 6
+    side = axis_of(rng, 80, length)
+    room = join._open_room(length)
+    work = join.Work(length, 2, False, False, True, True)
+    band = join._open_band(0, side._replace(stop=20), room.band, True)
+    strip = join._open_strip(30, 40, band, side, room.strip, room.slack_of_column, True, work)
+    slack = np.array([join._slack_of_row(at, strip, side.steps, length) for at in range(20)])
+    tops = np.full((20, 2), np.inf)
+    assert not join._in_doubt(0, 20, strip, side, tops, length)
+    tops[:10, 1] = slack[:10] * 0.999 / join.CLEAR
+    assert not join._in_doubt(0, 20, strip, side, tops, length)
+    tops[10, 1] = slack[10] * 0.999 / join.CLEAR
+    assert join._in_doubt(0, 20, strip, side, tops, length)
+    assert not join._in_doubt(0, 10, strip, side, np.full((20, 1), 1e9), length)
+
+
+def test_single_precision_pays_until_it_has_left_more_to_measure_than_it_saved():
+    length, n = 10, 7
+    cost = join.SAVED + join.SAVED_BY_POINT * length
+    nothing = np.full(50, np.inf)
+    lists = [
+        candidates.open_candidates(0, nothing, np.full((n, 2), np.inf), np.full((n, 2), -1))
+        for _ in range(2)
+    ]
+    for same in (True, False):
+        work = join.Work(length, 2, same, True, True, True)
+        lists[0].n_listed[1], lists[1].n_listed[1] = 2 * n + 3, 2 * n - 5
+        assert join._pays(*lists, work, 3 * cost)
+        assert not join._pays(*lists, work, 3 * cost - 1)
+        lists[1].n_listed[1] = 2 * n + 1
+        assert join._pays(*lists, work, 4 * cost)
+        assert join._pays(*lists, work, 4 * cost - 1) == same
+    lists[0].n_listed[1] = lists[1].n_listed[1] = 0
+    assert join._pays(*lists, work, 0)
+
+
 @pytest.mark.parametrize("single", [True, False])
 def test_a_walk_hands_on_no_more_rows_than_a_band_has(rng, monkeypatch, single):
     """As plain Python, with room for these rows alone: an index behind them is an error."""
@@ -205,7 +270,7 @@ def test_a_walk_hands_on_no_more_rows_than_a_band_has(rng, monkeypatch, single):
         monkeypatch.setattr(join, name, getattr(function, "py_func", function))
     monkeypatch.setattr(join, "HEIGHTS", (12,))
     # what the compiler makes of a group of columns: nothing is near, to the last of its rows
-    monkeypatch.setattr(join, "descend", lambda *given: (given[5], False))
+    monkeypatch.setattr(join, "descend", lambda *given: (given[6], 0, 0))
     length, n = 6, 75
     side = axis_of(rng, 80, length)._replace(stop=12)
     work = join.Work(length, -n, False, False, True, single)

@@ -74,6 +74,10 @@ def make_line(kind, n, rng):
         walk[2 * n // 3 : 2 * n // 3 + n // 10] = -9999.0
     elif kind == "far scales":
         walk = rng.normal(size=n) * np.repeat([1e-100, 1.0, 1e100], -(-n // 3))[:n]
+    elif kind == "smooth":
+        # scores of a window climb from row to row
+        walk = walk.cumsum()
+        walk[n // 2 : n // 2 + 14] = walk[n // 2]
     elif kind == "nearly flat":
         walk = np.where(np.arange(n) % 60 < 30, 5.0, walk) + 1e-10 * rng.normal(size=n)
     return walk
@@ -81,7 +85,7 @@ def make_line(kind, n, rng):
 
 KINDS = [
     *("walk", "noise", "flat stretches", "gaps", "scales", "offset", "repeats"),
-    *("near repeats", "nearly flat", "fill values", "far scales"),
+    *("near repeats", "nearly flat", "fill values", "far scales", "smooth"),
 ]
 
 

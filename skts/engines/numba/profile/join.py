@@ -606,9 +606,7 @@ def _walk_strip(search, band, strip):
                         True,
                     )  # fmt: skip
                 else:
-                    rest = climb(
-                        cov, entering, walked, walked_b, most_of, i, end, left, normalize
-                    )
+                    rest = climb(cov, entering, walked, walked_b, most_of, i, end, left, normalize)
                 while rest != 0:
                     lane = lowest_bit(rest)
                     rest &= rest - 1

@@ -185,9 +185,7 @@ class _Lanes:
             # as the walk compares them
             beyond = builder.fsub(score, need, flags=self.flags)
             zero = ir.Constant(self.vector, [0.0] * self.size)
-            near = builder.bitcast(
-                builder.fcmp_ordered(">=", beyond, zero), ir.IntType(self.size)
-            )
+            near = builder.bitcast(builder.fcmp_ordered(">=", beyond, zero), ir.IntType(self.size))
             bits = builder.shl(builder.zext(near, self.index), self.index(lane))
             found = builder.or_(found, bits)
         return found
