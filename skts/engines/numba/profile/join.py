@@ -16,7 +16,9 @@ group, and from strip to strip::
 
 Squared distances fall linearly with the score, ``alpha - beta score``. Scores are estimates: where
 one may be among the nearest, by the bound of its error, the walk stops, and the pairs of that row
-are looked at. What may be near is listed and measured (`candidates.py`).
+are looked at. Where scores climb row after row, a block of rows is walked and looked at together,
+and of each column the best pair counts before the others. What may be near is listed and measured
+(`candidates.py`).
 
 Covariances of z-normalised windows are walked in single precision, twice as many in the same time,
 where the bound of their error is no larger than SINGLE_DOUBT and tells neighbours from others, and
