@@ -198,7 +198,8 @@ def _told(array: np.ndarray) -> tuple[int, int | float]:
         return array.size, int(low.sum()) + (int(high.sum()) << 32)
     if array.dtype.kind not in "fc":
         return array.size, 0
-    return array.size, float(np.abs(array[np.isfinite(array)]).astype(float).sum())
+    with np.errstate(over="ignore"):  # of what was in memory before
+        return array.size, float(np.abs(array[np.isfinite(array)]).astype(float).sum())
 
 
 def _rounded(number: int | float) -> int | float:

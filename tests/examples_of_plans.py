@@ -16,6 +16,7 @@ from skts.engines import (
     ChannelJoin,
     ChannelRule,
     ConcatenatedSeries,
+    Criterion,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -30,6 +31,7 @@ from skts.engines import (
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletSearch,
     Shapes,
     SoftDTWGradient,
     SoftDTWMatrix,
@@ -38,8 +40,19 @@ from skts.engines import (
     SubsequenceMatches,
     SubsequenceNeighbors,
     Warping,
+    prepared,
 )
-from skts.engines.families.elastic.distances import ERP, LCSS, MSM, TWE, ShapeDTW
+from skts.engines.families.elastic.distances import (
+    ADTW,
+    EDR,
+    ERP,
+    LCSS,
+    MSM,
+    TWE,
+    WDTW,
+    ShapeDTW,
+)
+from skts.engines.families.shapelets.variance import VarianceCriterion
 
 __all__ = ["counted_works", "planned_works"]
 
@@ -63,7 +76,8 @@ def counted_works() -> list[Reduction]:
     series, works = several_works()
     # a search of every window is one of series of one length
     works = [work for work in works if not isinstance(work, DTWWindowSearch)]
-    return [*works, *of_every_kind(series, COUNTED, COUNTED_SOFTLY)]
+    works += [*of_every_kind(series, COUNTED, COUNTED_SOFTLY), *of_several_lengths(series)]
+    return [*works, *of_every_criterion(series)]
 
 
 def several_works() -> tuple[Callable[..., Series], list[Reduction]]:
@@ -152,6 +166,41 @@ def of_every_kind(
         many, few = series(n, width, n_channels), series(3, width + more, n_channels)
         yield SoftDTWMatrix(many, few, 0.5)
         yield SoftDTWGradient(many, few.take(slice(1)), np.ones(n), 0.5)
+
+
+def of_several_lengths(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works of each distance on series of several lengths, of one channel and of two."""
+    kinds = (ERP(gap=0.5), MSM(window=0.2), TWE(nu=0.25), LCSS(epsilon=0.5), EDR(epsilon=0.5))
+    kinds = (*kinds, EDR(), WDTW(), WDTW(cost="absolute"), ADTW(penalty=0.5), Warping(window=0.2))
+    for n_channels, warping in product((1, 2), kinds):
+        some = series(14, 40, n_channels, 12)
+        few, labels = some.take(slice(3)), np.arange(14) % 3
+        sides = prepared(some, few, warping)
+        yield DTWMatrix(*sides)
+        yield DTWPairs(*sides[:2], np.column_stack([np.arange(14), labels]), sides[2])
+        yield DTWNeighbors(*sides[:2], 1, np.arange(14), warping=sides[2])
+        if n_channels == 1 or not warping.independent:
+            yield DTWPath(sides[0].take(slice(1)), sides[1].take(slice(1, 2)), sides[2])
+            yield AlignmentSums(*sides[:2], labels, 1.0 + labels, sides[2])
+
+
+def of_every_criterion(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Searches of shapelets for classes and for targets, which weigh the same or do not."""
+    rng = np.random.default_rng(12)
+    some, labels, weights = series(40, 30, 1), rng.integers(0, 3, 40), 0.5 + rng.random(40)
+    classes = np.array([1.0, 2.0, 0.5])
+    for criterion in (
+        Criterion(labels, np.ones(3), 3),
+        Criterion(labels, classes, 2, 1.5),
+        Criterion(labels, classes, 1, 2.0, weights),
+        VarianceCriterion(rng.normal(size=40), 3),
+        VarianceCriterion(rng.normal(size=40), 1, 2.0, weights),
+    ):
+        yield ShapeletSearch(some, np.arange(40), (6, 11), criterion)
+        yield ShapeletSearch(
+            *(some, np.arange(40), (6, 11), criterion, rng.random(40)), ways=("first", "and", "or")
+        )
+    yield ShapeletSearch(some, np.arange(5, 12), (4,), Criterion(labels[5:12], np.ones(3)))
 
 
 def of_long_lines(series: Callable[..., Series]) -> Iterator[Reduction]:
