@@ -187,18 +187,18 @@ def of_several_lengths(series: Callable[..., Series]) -> Iterator[Reduction]:
 def of_every_criterion(series: Callable[..., Series]) -> Iterator[Reduction]:
     """Searches of shapelets for classes and for targets, which weigh the same or do not."""
     rng = np.random.default_rng(12)
-    some, labels, weights = series(40, 30, 1), rng.integers(0, 3, 40), 0.5 + rng.random(40)
+    some, labels, weights = series(18, 22, 1), rng.integers(0, 3, 18), 0.5 + rng.random(18)
     classes = np.array([1.0, 2.0, 0.5])
     for criterion in (
         Criterion(labels, np.ones(3), 3),
         Criterion(labels, classes, 2, 1.5),
         Criterion(labels, classes, 1, 2.0, weights),
-        VarianceCriterion(rng.normal(size=40), 3),
-        VarianceCriterion(rng.normal(size=40), 1, 2.0, weights),
+        VarianceCriterion(rng.normal(size=18), 3),
+        VarianceCriterion(rng.normal(size=18), 1, 2.0, weights),
     ):
-        yield ShapeletSearch(some, np.arange(40), (6, 11), criterion)
+        yield ShapeletSearch(some, np.arange(18), (5, 9), criterion)
         yield ShapeletSearch(
-            *(some, np.arange(40), (6, 11), criterion, rng.random(40)), ways=("first", "and", "or")
+            *(some, np.arange(18), (5, 9), criterion, rng.random(18)), ways=("first", "and", "or")
         )
     yield ShapeletSearch(some, np.arange(5, 12), (4,), Criterion(labels[5:12], np.ones(3)))
 
