@@ -1,4 +1,4 @@
-"""Works that are planned and never done, of channels, lengths and options that others lack.
+"""Works of channels, lengths and options that others lack: planned and counted, never compared.
 
 What a factor of an estimate is shows only where it is more than one: several channels, distances
 and rows of each kind.
@@ -16,6 +16,7 @@ from skts.engines import (
     ChannelJoin,
     ChannelRule,
     ConcatenatedSeries,
+    Criterion,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -30,6 +31,7 @@ from skts.engines import (
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletSearch,
     Shapes,
     SoftDTWGradient,
     SoftDTWMatrix,
@@ -38,14 +40,48 @@ from skts.engines import (
     SubsequenceMatches,
     SubsequenceNeighbors,
     Warping,
+    prepared,
 )
-from skts.engines.families.elastic.distances import ERP, LCSS, MSM, TWE, ShapeDTW
+from skts.engines.families.elastic.distances import (
+    ADTW,
+    EDR,
+    ERP,
+    LCSS,
+    MSM,
+    TWE,
+    WDTW,
+    ShapeDTW,
+)
+from skts.engines.families.shapelets.variance import VarianceCriterion
 
-__all__ = ["planned_works"]
+__all__ = ["counted_works", "planned_works"]
+
+#: Series, points and channels of works of each kind; of soft ones, and how many more points others
+#: have. Those that are planned are long.
+PLANNED = (70, 45, 1), (40, 60, 3), (9, 2600, 2)
+PLANNED_SOFTLY = (300, 20, 3, 9), (5, 900, 1, 9), (40, 2600, 2, 9)
+COUNTED = (70, 45, 1), (20, 30, 3), (5, 300, 2)
+COUNTED_SOFTLY = (40, 20, 3, 9), (5, 70, 1, 9), (3, 260, 2, 9)
 
 
 def planned_works() -> list[Reduction]:
-    """Works of three channels, of series of several lengths, of many neighbours."""
+    """Works that are never done."""
+    series, works = several_works()
+    works += [*of_every_kind(series, PLANNED, PLANNED_SOFTLY), *of_long_lines(series)]
+    return works
+
+
+def counted_works() -> list[Reduction]:
+    """Works that take some hundredths of a second each."""
+    series, works = several_works()
+    # a search of every window is one of series of one length
+    works = [work for work in works if not isinstance(work, DTWWindowSearch)]
+    works += [*of_every_kind(series, COUNTED, COUNTED_SOFTLY), *of_several_lengths(series)]
+    return [*works, *of_every_criterion(series)]
+
+
+def several_works() -> tuple[Callable[..., Series], list[Reduction]]:
+    """Return what draws series, and works of three channels, several lengths, many neighbours."""
     rng = np.random.default_rng(11)
 
     def series(n: int, width: int, n_channels: int, shortest: int | None = None) -> Series:
@@ -101,17 +137,19 @@ def planned_works() -> list[Reduction]:
         # more distances than are measured at a time
         ChannelJoin.of([wide[0]] * 60, None, 35, ChannelRule((7,))),
     ]
-    return [*works, *of_every_kind(series), *of_long_lines(series)]
+    return series, works
 
 
-def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
+def of_every_kind(
+    series: Callable[..., Series], sizes: tuple[tuple[int, ...], ...], softly: tuple
+) -> Iterator[Reduction]:
     """Works of each distance on short and long series, one channel and three, one pair and many.
 
     Of long series not as many pairs lie side by side, or none do.
     """
     kinds = (Warping(window=4), MSM(window=5), ERP(window=0.3), TWE(), ShapeDTW(reach=3))
     kinds = (*kinds, Warping("dog_keeper", "absolute"), LCSS(epsilon=0.5))
-    for (n, width, n_channels), warping in product(((70, 45, 1), (40, 60, 3), (9, 2600, 2)), kinds):
+    for (n, width, n_channels), warping in product(sizes, kinds):
         many, few = series(n, width, n_channels), series(3, width - 7, n_channels)
         one = many.take(slice(1))
         places = np.column_stack([np.arange(n), np.arange(n) % 3])
@@ -124,10 +162,45 @@ def of_every_kind(series: Callable[..., Series]) -> Iterator[Reduction]:
             yield AlignmentSums(many, few, labels, weights, warping)
             if type(warping) is Warping and not warping.largest:
                 yield AlignmentSums(many, few, labels, weights, warping, derived=True)
-    for n, width, n_channels in ((300, 20, 3), (5, 900, 1), (40, 2600, 2)):
-        many, few = series(n, width, n_channels), series(3, width + 9, n_channels)
+    for n, width, n_channels, more in softly:
+        many, few = series(n, width, n_channels), series(3, width + more, n_channels)
         yield SoftDTWMatrix(many, few, 0.5)
         yield SoftDTWGradient(many, few.take(slice(1)), np.ones(n), 0.5)
+
+
+def of_several_lengths(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works of each distance on series of several lengths, of one channel and of two."""
+    kinds = (ERP(gap=0.5), MSM(window=0.2), TWE(nu=0.25), LCSS(epsilon=0.5), EDR(epsilon=0.5))
+    kinds = (*kinds, EDR(), WDTW(), WDTW(cost="absolute"), ADTW(penalty=0.5), Warping(window=0.2))
+    for n_channels, warping in product((1, 2), kinds):
+        some = series(14, 40, n_channels, 12)
+        few, labels = some.take(slice(3)), np.arange(14) % 3
+        sides = prepared(some, few, warping)
+        yield DTWMatrix(*sides)
+        yield DTWPairs(*sides[:2], np.column_stack([np.arange(14), labels]), sides[2])
+        yield DTWNeighbors(*sides[:2], 1, np.arange(14), warping=sides[2])
+        if n_channels == 1 or not warping.independent:
+            yield DTWPath(sides[0].take(slice(1)), sides[1].take(slice(1, 2)), sides[2])
+            yield AlignmentSums(*sides[:2], labels, 1.0 + labels, sides[2])
+
+
+def of_every_criterion(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Searches of shapelets for classes and for targets, which weigh the same or do not."""
+    rng = np.random.default_rng(12)
+    some, labels, weights = series(18, 22, 1), rng.integers(0, 3, 18), 0.5 + rng.random(18)
+    classes = np.array([1.0, 2.0, 0.5])
+    for criterion in (
+        Criterion(labels, np.ones(3), 3),
+        Criterion(labels, classes, 2, 1.5),
+        Criterion(labels, classes, 1, 2.0, weights),
+        VarianceCriterion(rng.normal(size=18), 3),
+        VarianceCriterion(rng.normal(size=18), 1, 2.0, weights),
+    ):
+        yield ShapeletSearch(some, np.arange(18), (5, 9), criterion)
+        yield ShapeletSearch(
+            *(some, np.arange(18), (5, 9), criterion, rng.random(18)), ways=("first", "and", "or")
+        )
+    yield ShapeletSearch(some, np.arange(5, 12), (4,), Criterion(labels[5:12], np.ones(3)))
 
 
 def of_long_lines(series: Callable[..., Series]) -> Iterator[Reduction]:

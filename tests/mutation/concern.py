@@ -60,14 +60,19 @@ BUDGET_OF_CASES = {"interpreted": 15.0, "compiled": 15.0, "emulated": 30.0}
 COMPILING = 0.8
 #: Bytes of a file of tests that one process takes over.
 PART = {"interpreted": 8000, "compiled": 12000, "emulated": 8000}
-#: Processes that take over the cases of the fuzzer.
-PARTS_OF_CASES = {"interpreted": 12, "compiled": 29, "emulated": 29}
+#: Processes that take over files whose tests are short to write and long to run.
+PARTS_OF = {FUZZED: {"interpreted": 12, "compiled": 29, "emulated": 29}}
+#: Works of every kind, of which all that the engines do is recorded.
+COUNTED = "tests/engines/core/test_recorded_counts.py"
+PARTS_OF[COUNTED] = {"interpreted": 1, "compiled": 21, "emulated": 12}
 #: Cases of a function of tests that are run for a table: the others are taken to call the same.
 CASES = 3
 #: Files of which every case is run: each is of another function of the package.
-EACH = (FUZZED, "tests/engines/core/test_recorded_plans.py", "tests/engines/test_orders.py")
+EACH = (FUZZED, COUNTED, "tests/engines/core/test_recorded_plans.py")
+EACH = (*EACH, "tests/engines/test_orders.py")
 #: Tests that look at constants, which are read without a call.
-OF_CONSTANTS = ("tests/engines/core/test_recorded_plans.py", "tests/engines/test_claims.py")
+OF_CONSTANTS = ("tests/engines/core/test_recorded_plans.py", COUNTED)
+OF_CONSTANTS = (*OF_CONSTANTS, "tests/engines/test_claims.py")
 #: What functions of the engines have in their file's name.
 ENGINES = "skts/engines/"
 #: Number of this tool among those that watch Python functions begin.
@@ -312,7 +317,7 @@ class Tables:
         for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
             digest = hashlib.sha256(data).hexdigest()[:16]
             for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
-                parts = PARTS_OF_CASES[mode] if file == FUZZED else 1 + len(data) // PART[mode]
+                parts = PARTS_OF.get(file, {}).get(mode, 1 + len(data) // PART[mode])
                 self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
         self.tests: dict[Part, dict[str, Any]] = {}
         self.left: Counter[Part] = Counter()
@@ -469,7 +474,8 @@ def concerned(
     There may be more than there is time for: then those come first that call a function, or load a
     CUDA program, that none before them does, and each function of tests comes with its fastest
     cases before any comes with more. A constant of a module always meets the tests that look at
-    constants. With `fuzzed` these are cases of the fuzzer, else all other tests.
+    constants, and what is compiled those that count what kernels do. With `fuzzed` these are cases
+    of the fuzzer, else all other tests.
     """
     cuda = kind_of(module) == "CUDA"
     exact = _reaching(root, module, function) if cuda else {f"{module}:{function}"}
@@ -482,6 +488,7 @@ def concerned(
     if cuda:
         nearby |= includers(root, module)
     prefixes = tuple(f"{name}:" for name in nearby)
+    above = tuple(f"{name}:" for name in {module, *importers(root, module)})
     compiled: set[str] = set()
     chosen = []
     for name, entry in table.items():
@@ -489,6 +496,8 @@ def concerned(
             continue
         near = any(called.startswith(prefixes) for called in entry["functions"])
         direct = not exact.isdisjoint(entry["functions"])
+        if name.startswith(COUNTED) and mode == "compiled":  # in kernels no call is seen
+            direct = direct or any(called.startswith(above) for called in entry["functions"])
         if not function:  # launches are many, and long
             direct = name.startswith(OF_CONSTANTS) and (near or mode != "emulated")
         if direct or (near and (mode != "interpreted" or not known)):

@@ -15,6 +15,7 @@ import pytest
 from tests.mutation.__main__ import known_answers
 from tests.mutation.concern import (
     BUDGET,
+    COUNTED,
     EACH,
     FUZZED,
     OF_CONSTANTS,
@@ -292,6 +293,19 @@ def test_a_constant_meets_the_tests_that_look_at_constants():
     ):
         tests = concerned(table, ROOT, module, function, mode)
         assert {name for name, _ in tests} == {*wanted}
+
+
+def test_kernels_meet_the_tests_that_count_what_they_do():
+    module = "skts/engines/numba/elastic/lanes.py"
+    of = {
+        f"{COUNTED}::test_kernels[DTWMatrix]": "skts/engines/numba/elastic/tiles.py:f",
+        f"{COUNTED}::test_kernels[Join]": "skts/engines/numba/profile/join.py:f",
+        "a.py::test": f"{module}:f",
+    }
+    table = {name: {"seconds": 1.0, "functions": [f], "programs": []} for name, f in of.items()}
+    for mode, wanted in (("compiled", [0, 2]), ("interpreted", [2])):
+        names = [name for name, _ in concerned(table, ROOT, module, "f", mode)]
+        assert set(names) == {list(of)[i] for i in wanted}
 
 
 def test_host_code_meets_the_tests_that_need_no_gpu():

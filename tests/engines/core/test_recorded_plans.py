@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import sys
 from itertools import product
 from pathlib import Path
@@ -29,9 +28,7 @@ from skts.engines import (
     Join,
     Warping,
     find_engine,
-    run,
 )
-from skts.engines.core import compiling
 from skts.engines.core.plan import Tile
 from skts.engines.cupy.elastic import programs as elastic
 from skts.engines.cupy.elastic import rotation_programs, soft_programs
@@ -42,7 +39,8 @@ from skts.engines.cupy.search import programs as search
 from skts.engines.cupy.shapelets import dilated_programs, match_programs
 from skts.engines.cupy.shapelets import programs as shapelets
 from tests.examples_of_plans import planned_works
-from tests.examples_of_work import examples, reductions, small_examples
+from tests.examples_of_work import examples, small_examples
+from tests.records import EMULATED, plain, write
 
 #: What to do where a test here fails.
 MEANT = "if this change is meant, see the head of test_recorded_plans.py"
@@ -58,18 +56,6 @@ SMALL += " SpacedNeighbors GrowthJoin SubsequenceMatches SubsequenceNeighbors Wi
 SMALL += " TimedJoin WindowKinds"
 #: What tells a kernel that has a name.
 NAMED = ("name", "group", "lanes", "shared", "beside", "tabled", "strips")
-EMULATED = os.environ.get("SKTS_EMULATE_GPU") == "1"
-
-
-def plain(value):
-    """Numbers as JSON has them, and nothing else."""
-    if isinstance(value, tuple | list | np.ndarray):
-        return [plain(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(f"{value:.9g}")
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    return int(value) if isinstance(value, int | np.integer) else None
 
 
 def works():
@@ -120,41 +106,6 @@ def footprints_of_a_gpu():
     engine = find_engine("cupy")
     for name, work in plans():
         yield name, footprints(engine, work) if engine.supports(work) is None else None
-
-
-#: Reductions whose large works take an emulator of a GPU long.
-LONG = "ChannelJoin RotationRadiusNeighbors ShapeletFeatures SoftDTWMatrix SpacedChannels"
-LONG += " SpacedNeighbors SubsequenceNeighbors"
-
-
-def sizes_and_kinds():
-    for kind in reductions():
-        for size in ("small", "large")[: 1 if kind.__name__ in LONG.split() else 2]:
-            yield pytest.param(size, kind, id=f"{size} {kind.__name__}")
-
-
-def launches(monkeypatch, size, kind):
-    """Kernels, blocks, threads and shared memory of works of a kind, done twice."""
-    from skts.engines.cupy.launch import Kernel
-
-    def noted(original):
-        def launch(self, grid, block, /, *arguments, shared_mem=0, **named):
-            seen.add(json.dumps([self.function.name, plain(grid), plain(block), int(shared_mem)]))
-            return original(self, grid, block, *arguments, shared_mem=shared_mem, **named)
-
-        return launch
-
-    seen, engine = set(), find_engine("cupy")
-    engine.prepared.clear()
-    monkeypatch.setattr(compiling, "replaced", False)
-    for name in ("__call__", "ready"):
-        monkeypatch.setattr(Kernel, name, noted(getattr(Kernel, name)))
-    for one in (small_examples if size == "small" else examples)()[kind]:
-        if engine.supports(one.work) is None:
-            for _ in range(2):
-                with config_context(memory="256MiB"):
-                    run(one.work, engine=engine, n_jobs=1)
-    return [json.loads(launch) for launch in sorted(seen)]
 
 
 class Asked(Exception):
@@ -353,14 +304,6 @@ def test_memory_of_a_gpu_is_that_which_is_recorded(record):
     agree(dict(footprints_of_a_gpu()), record["footprints_of_a_gpu"])
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not EMULATED, reason="launches depend on which GPU it is")
-@pytest.mark.parametrize(("size", "kind"), list(sizes_and_kinds()))
-def test_launches_are_those_that_are_recorded(record, monkeypatch, size, kind):
-    found = launches(monkeypatch, size, kind)
-    assert found == record["launches"].get(f"{size} {kind.__name__}"), MEANT
-
-
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
 def test_kernels_are_those_that_are_recorded(record, table):
     agree(dict(table()), record[table.__name__])
@@ -370,22 +313,13 @@ def main():
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     if EMULATED:
         record["footprints_of_a_gpu"] = dict(footprints_of_a_gpu())
-        record["launches"] = {}
-        for one in sizes_and_kinds():
-            patch = pytest.MonkeyPatch()
-            record["launches"][one.id] = launches(patch, *one.values)
-            patch.undo()
     else:
         patch = pytest.MonkeyPatch()
         record["small_works"] = dict(small_works(patch))
         patch.undo()
         for table in (works_and_footprints, *TABLES):
             record[table.__name__] = dict(table())
-    lines = []
-    for name in sorted(record):
-        rows = [f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in record[name].items()]
-        lines.append(f' "{name}": {{\n' + ",\n".join(rows) + "\n }")
-    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write(RECORD, record)
 
 
 if __name__ == "__main__":
