@@ -19,8 +19,8 @@ and the column of section VII-A hold.
 The CPU is there with one thread and with all. Matches are checked: of the first point of each
 figure against the least of the distances of all windows, each normalised and compared by itself; of
 the others, against another number of threads, or the CPU, as far as that takes less than
-`--check` seconds. A line ends where filling all matrices would take longer than `--patience`
-seconds at the speed of the point before.
+`--check` seconds; rows that are compared with nothing say so. A line ends where filling all
+matrices would take longer than `--patience` seconds at the speed of the point before.
 """
 
 import time
@@ -56,6 +56,9 @@ SAID = (
     "4,500 times at most and 29 times; 244 thousand windows a second (figure 9). The CPU's time "
     "grows with the square of the query (figure 10)."
 )
+#: Of a row of the CPU before those with more threads, and of one that nothing is compared with.
+BEFORE = "what rows with more threads are checked against"
+ALONE = "not checked: one thread would take too long"
 
 
 def data(kind, n, rng):
@@ -106,8 +109,11 @@ class Bench:
         #: Seconds by work of the CPU that checks, as far as they are known.
         self.pace = 4e-10
 
-    def check(self, key, query, series, found, first):
-        """Compare a match with what is known of the same work, or with all windows or the CPU."""
+    def check(self, key, query, series, found, first, last):
+        """Compare a match with what is known of the same work, or with all windows or the CPU.
+
+        `last` says that no row with more threads follows.
+        """
         if key in self.expected:
             return verdict(self.expected[key] == found, "match as by one thread, bit by bit")
         self.expected[key] = found
@@ -118,9 +124,9 @@ class Bench:
             same = place == mine[1] and np.isclose(least, mine[0], rtol=1e-9, atol=0)
             return verdict(bool(same), "best of the first windows")
         cells = (len(series) - len(query) + 1) * len(query) ** 2
-        if self.options.engine == "numba" or cells * self.pace > self.options.check:
-            if self.options.engine == "numba":
-                return "what rows with more threads are checked against"
+        if self.options.engine == "numba":
+            return ALONE if last else BEFORE
+        if cells * self.pace > self.options.check:
             return "not checked: the CPU would take too long"
         seconds, *match = search(query, series, {"engine": "numba", "n_jobs": -1}, 1)
         self.pace = seconds / cells
@@ -135,7 +141,8 @@ class Bench:
         row |= {"query": m, "points": n} | ({"threads": count} if count else {})
         row |= {"value": seconds, "unit": "s"}
         row["Gcells/s of all windows"] = (n - m + 1) * m * m / seconds / 1e9
-        row["checked"] = self.check((part, kind, m, n), query, series, tuple(match), first)
+        last = count == self.counts[-1]
+        row["checked"] = self.check((part, kind, m, n), query, series, tuple(match), first, last)
         return row
 
     def figure(self, number):
