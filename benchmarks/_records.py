@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks import _code
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -52,7 +54,9 @@ def versions(*packages):
 
 
 def sources(script, engine):
-    """Digests of the code that a script measures: of its family, or of all, on one engine.
+    """Digests of the package, and of the folders of a script's family, or of all, on one engine.
+
+    They say whether a commit is the one that was measured; `_code` says what of it was.
 
     Parameters
     ----------
@@ -67,15 +71,20 @@ def sources(script, engine):
     words = re.split(r"[._]", script)
     own = [name for name in families if name in words] or families
     folders = [engines / layer / name for name in own for layer in ("families", engine)]
+    folders.append(ROOT / "skts")
     return {path.relative_to(ROOT).as_posix(): digest(path) for path in folders}
 
 
 def unchanged(record):
-    """Whether the code that a record measured is as it was; not known of the oldest records."""
+    """Whether the code that a record measured is as it was, as far as that is known."""
     found = record.get("sources", {})
-    return bool(found) and all(
+    if not found:
+        return False  # one of the oldest
+    if "skts" in found and all(
         (ROOT / name).is_dir() and digest(ROOT / name) == known for name, known in found.items()
-    )
+    ):
+        return True
+    return next(_code.changes(record, ROOT), None) is None
 
 
 def digest(folder):

@@ -41,6 +41,12 @@ def record(name):
     return json.loads(path.read_text())
 
 
+@cache
+def code_of(name):
+    """What a page says of the code of a record."""
+    return "as it is now" if unchanged(record(name)) else "has changed since"
+
+
 def rows(name, work, **more):
     """Rows of a record by their work, set, call or reduction, and by other columns."""
     found = [
@@ -1166,7 +1172,7 @@ def lines(section):
             "device": device_of(found),
             "day": found["date"][:10],
             "commit": found["commit"],
-            "code": "as it is now" if unchanged(found) else "has changed since",
+            "code": code_of(target.source.name),
             "command": found["command"],
         }
         yield target.work, *goals, shown(target.figure, digits) + unit, target.verdict, where

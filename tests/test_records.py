@@ -94,7 +94,7 @@ def test_figures_of_the_guide_are_of_records(module, path):
 
 
 def test_a_record_knows_the_code_that_it_measured(module, monkeypatch, tmp_path):
-    """Its family and engine, or all families; a change there, and nowhere else, makes it older."""
+    """Its family and engine, or all families, and the package; a change of any needs a look."""
     records = module("benchmarks._records")
     shutil.copytree(
         ROOT / "skts" / "engines",
@@ -103,15 +103,15 @@ def test_a_record_knows_the_code_that_it_measured(module, monkeypatch, tmp_path)
     )
     monkeypatch.setattr(records, "ROOT", tmp_path)
     found = records.sources("benchmarks.profile.gpu_join", "cupy")
-    assert set(found) == {"skts/engines/cupy/profile", "skts/engines/families/profile"}
+    assert set(found) == {"skts/engines/cupy/profile", "skts/engines/families/profile", "skts"}
     everything = records.sources("benchmarks.scaling", "numba")
-    assert len(everything) == 2 * len(list((tmp_path / "skts/engines/families").glob("[!_]*/")))
+    families = list((tmp_path / "skts/engines/families").glob("[!_]*/"))
+    assert len(everything) == 2 * len(families) + 1
     record = {"sources": found}
     assert records.unchanged(record)
     assert not records.unchanged({})
-    (tmp_path / "skts/engines/cupy/elastic/dtw.cu").write_text("// other")
-    assert records.unchanged(record)
-    assert records.unchanged({"sources": everything})
+    # without the commit a folder alone does not say what of the rest was measured
+    assert not records.unchanged({"sources": dict(list(found.items())[:2])})
     (tmp_path / "skts/engines/families/profile/join.py").write_text("# other")
     assert not records.unchanged(record)
     assert not records.unchanged({"sources": everything})
@@ -121,7 +121,8 @@ def test_records_of_new_runs_hold_the_digests(module, monkeypatch):
     records = module("benchmarks._records")
     monkeypatch.setattr(records, "_script", lambda: "benchmarks.peers.elastic")
     made = records.record("a", device="d", versions={"skts": {"numpy": "2"}}, rows=[{"work": "b"}])
-    assert set(made["sources"]) == {"skts/engines/numba/elastic", "skts/engines/families/elastic"}
+    folders = {"skts/engines/numba/elastic", "skts/engines/families/elastic"}
+    assert set(made["sources"]) == folders | {"skts"}
     assert records.unchanged(made)
     made = records.record("a", device="d", versions={"cupy-cuda13x": "14"}, rows=[{"work": "b"}])
     assert "skts/engines/cupy/elastic" in made["sources"]

@@ -1,13 +1,59 @@
-"""Centres of clusters under warping: from the sums of what their members match."""
+"""Centres of clusters: of what members match under warping, and what clusterers check of them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._alignment import Alignment
+from .._log import counted
+from .._validation import check_series
+from ..base import SeriesMixin
 from ..engines import Series
 
-__all__ = ["averaged", "replaced", "with_nan"]
+__all__ = ["CentersMixin", "averaged", "check_enough", "replaced", "with_nan"]
+
+
+class CentersMixin(SeriesMixin):
+    """Clusterers whose centres are series of any length, with which new series are compared."""
+
+    cluster_centers_: np.ndarray
+    n_channels_: int
+
+    def _compared(self, X: Any) -> tuple[Series, Series]:
+        """Series, and the centres."""
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        series = self._validate_series(X)
+        # an attribute that everybody may change, or that a damaged pickle has brought
+        given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
+        if given.n_channels != self.n_channels_:
+            raise ValueError(
+                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
+                f"were fitted have {self.n_channels_}."
+            )
+        return series, given
+
+
+def check_enough(series: Series, n_clusters: int) -> None:
+    """Refuse fewer series than clusters.
+
+    Parameters
+    ----------
+    series : Series
+        A set of series.
+    n_clusters : int
+        Number of clusters.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer.
+    """
+    if len(series) < n_clusters:
+        raise ValueError(f"n_samples={len(series)} should be >= n_clusters={n_clusters}.")
 
 
 def averaged(centers: Series, sums: Alignment, weights: np.ndarray | None = None) -> Series:

@@ -16,7 +16,6 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._alignment import (
     LONGER_PATIENCE,
@@ -31,9 +30,8 @@ from .._log import counted, tell
 from .._metrics import METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
-from ..base import SeriesMixin
 from ..engines import DTWMatrix, DTWNeighbors, Engine, Series, get_engine
-from ._centers import averaged, replaced, with_nan
+from ._centers import CentersMixin, averaged, check_enough, replaced, with_nan
 from ._nearest_centers import NearestCenters
 
 __all__ = ["DTWKMeans"]
@@ -65,7 +63,7 @@ class _Start(NamedTuple):
 
 
 class DTWKMeans(
-    SeriesMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+    CentersMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
 ):
     """Cluster time series by k-means under dynamic time warping, or another distance.
 
@@ -269,7 +267,7 @@ class DTWKMeans(
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)
-        self._check_enough(series)
+        check_enough(series, self.n_clusters)
         given = self._given_centers(series)
         # what engines prepare lives as long as this copy
         private = series.freeze()
@@ -334,7 +332,7 @@ class DTWKMeans(
         is_first = not hasattr(self, "cluster_centers_")
         if is_first:
             series = check_series(X, estimator=self)
-            self._check_enough(series)
+            check_enough(series, self.n_clusters)
             flat = series.n_channels == 1 and not is_3d(X)
             given = self._given_centers(series)
         else:
@@ -453,25 +451,6 @@ class DTWKMeans(
             # a GPU that pays for distances does not for single paths
             engine = get_engine(self.engine, work.by_channel()[0])
         return align(work, lambda part: self._run(part, engine))
-
-    def _compared(self, X: Any) -> tuple[Series, Series]:
-        """Series, and the centres."""
-        check_is_fitted(self)
-        self._validate_params()  # set_params may have come after fit
-        series = self._validate_series(X)
-        # an attribute that everybody may change, or that a damaged pickle has brought
-        given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
-        if given.n_channels != self.n_channels_:
-            raise ValueError(
-                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
-                f"were fitted have {self.n_channels_}."
-            )
-        return series, given
-
-    def _check_enough(self, series: Series) -> None:
-        """Refuse fewer series than clusters."""
-        if len(series) < self.n_clusters:
-            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
 
     def _init_is(self, name: str) -> bool:
         """Whether `init` is a word."""

@@ -17,23 +17,21 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._distance_rows import DistanceRows
-from .._log import counted, tell
+from .._log import tell
 from .._metrics import COST, METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, is_3d
-from ..base import SeriesMixin
 from ..engines import DTWMatrix, DTWNeighbors, Series, get_engine
-from ._centers import with_nan
+from ._centers import CentersMixin, check_enough, with_nan
 from ._medoids import Start, alternate, draw, swap
 
 __all__ = ["DTWKMedoids"]
 
 
 class DTWKMedoids(
-    SeriesMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+    CentersMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
 ):
     """Cluster time series around medoids, under dynamic time warping or another elastic distance.
 
@@ -238,8 +236,7 @@ class DTWKMedoids(
         get_engine(self.engine)
         distance = self._distance()
         series = check_series(X, estimator=self)
-        if len(series) < self.n_clusters:
-            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+        check_enough(series, self.n_clusters)
         given = self._given_medoids(len(series))
         # what engines prepare lives as long as this copy
         private = series.freeze()
@@ -332,20 +329,6 @@ class DTWKMedoids(
         """The nearest medoid of each series, and the distance to it."""
         series, centers, warping = self._distance().sides(*self._compared(X))
         return self._run(DTWNeighbors(series, centers, 1, warping=warping))
-
-    def _compared(self, X: Any) -> tuple[Series, Series]:
-        """Series, and the medoids."""
-        check_is_fitted(self)
-        self._validate_params()  # set_params may have come after fit
-        series = self._validate_series(X)
-        # an attribute that everybody may change, or that a damaged pickle has brought
-        given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
-        if given.n_channels != self.n_channels_:
-            raise ValueError(
-                f"cluster_centers_ has {counted(given.n_channels, 'channel')}, and the series that "
-                f"were fitted have {self.n_channels_}."
-            )
-        return series, given
 
     def _given_medoids(self, n_samples: int) -> np.ndarray | None:
         """Numbers of series that `init` holds; None where it is a word."""

@@ -38,6 +38,7 @@ from ..engines import (
     certified_distances,
     get_engine,
 )
+from ._centers import check_enough
 
 __all__ = ["KShapeClusterer"]
 
@@ -264,7 +265,7 @@ class KShapeClusterer(
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)
-        self._check_enough(series)
+        check_enough(series, self.n_clusters)
         starts = self._given_centers(series)
         shapes = self._shapes(series, series.n_timepoints)
         centers = shapes.take(slice(self.n_clusters)) if starts is None else starts
@@ -338,7 +339,7 @@ class KShapeClusterer(
         is_first = not hasattr(self, "cluster_centers_")
         if is_first:
             series = check_series(X, estimator=self)
-            self._check_enough(series)
+            check_enough(series, self.n_clusters)
             flat = series.n_channels == 1 and not is_3d(X)
             starts = self._given_centers(series)
             width = series.n_timepoints
@@ -461,11 +462,6 @@ class KShapeClusterer(
         shapes = self._shapes(series, fitted, width)
         return self._run(work(shapes, Shapes.of(centers)))
 
-    def _check_enough(self, series: Series) -> None:
-        """Refuse fewer series than clusters."""
-        if len(series) < self.n_clusters:
-            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
-
     def _fitted_centers(self) -> Shapes:
         """The centres: an attribute that everybody may change, or a damaged pickle has brought."""
         given = check_series(
@@ -516,12 +512,7 @@ class KShapeClusterer(
             farthest = _farthest(nearest, assigned)
             if farthest is None:
                 return centers, assigned
-            moved = _as_centers(
-                shapes.values[farthest : farthest + 1], shapes.n_timepoints >= SHORT
-            )
-            values = centers.values.copy()
-            values[np.argmax(empty)] = moved.values[0]
-            centers = Shapes.of(values)
+            centers = _with_moved(centers, empty, shapes, farthest)
             moves += 1
 
     def _shapes(self, series: Series, fitted: int, width: int | None = None) -> Shapes:
@@ -632,15 +623,10 @@ class KShapeClusterer(
             if moves < 2 * len(centers) + 10:
                 farthest = _farthest(nearest, assigned)
             if farthest is None:
-                values = centers.values[~empty]
+                centers = Shapes.of(np.ascontiguousarray(centers.values[~empty]))
             else:
-                moved = _as_centers(
-                    shapes.values[farthest : farthest + 1], shapes.n_timepoints >= SHORT
-                )
-                values = centers.values.copy()
-                values[np.argmax(empty)] = moved.values[0]
+                centers = _with_moved(centers, empty, shapes, farthest)
                 moves += 1
-            centers = Shapes.of(np.ascontiguousarray(values))
 
     def _beats(self, shapes: Shapes, new: _Iterate, old: _Iterate) -> bool:
         """Whether the mean distance is less by more than `TIE`."""
@@ -720,6 +706,14 @@ def _farthest(work: SBDAssign, assigned: Assignment) -> int | None:
     if not away.max(initial=0.0) > TIE:
         return None
     return int(rows[np.argmax(away >= away.max() - TIE)])
+
+
+def _with_moved(centers: Shapes, empty: np.ndarray, shapes: Shapes, row: int) -> Shapes:
+    """Put a series in the place of the first centre that nobody is near to."""
+    moved = _as_centers(shapes.values[row : row + 1], shapes.n_timepoints >= SHORT)
+    values = centers.values.copy()
+    values[np.argmax(empty)] = moved.values[0]
+    return Shapes.of(values)
 
 
 def _inertia_error(shapes: Shapes, iterate: _Iterate) -> float:

@@ -110,11 +110,8 @@ def silhouette_samples(
     >>> silhouette_samples(X, [0, 0, 1, 1]).round(2)
     array([1.  , 1.  , 0.87, 0.88])
     """
-    series = check_series(X)
-    codes = _check_labels(labels, len(series))
-    options = {"metric_params": metric_params, "window": window, "cost": cost}
-    rows = rows_of(series, {"metric": metric, **options}, engine, n_jobs, verbose)
-    return silhouettes(rows, [codes])[0]
+    distance = {"metric": metric, "metric_params": metric_params, "window": window, "cost": cost}
+    return _silhouettes(X, labels, distance, engine, n_jobs, verbose)
 
 
 @takes_plain
@@ -175,11 +172,22 @@ def silhouette_score(
     >>> round(silhouette_score(X, [0, 0, 1, 1]), 2)
     0.94
     """
+    distance = {"metric": metric, "metric_params": metric_params, "window": window, "cost": cost}
+    return float(np.mean(_silhouettes(X, labels, distance, engine, n_jobs, verbose)))
+
+
+def _silhouettes(
+    X: ArrayLike | list[ArrayLike],
+    labels: ArrayLike,
+    distance: dict[str, Any],
+    engine: str | None,
+    n_jobs: int | None,
+    verbose: int,
+) -> np.ndarray:
+    """The silhouette of each series, under a distance with its options."""
     series = check_series(X)
     codes = _check_labels(labels, len(series))
-    options = {"metric_params": metric_params, "window": window, "cost": cost}
-    rows = rows_of(series, {"metric": metric, **options}, engine, n_jobs, verbose)
-    return float(np.mean(silhouettes(rows, [codes])[0]))
+    return silhouettes(rows_of(series, distance, engine, n_jobs, verbose), [codes])[0]
 
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:

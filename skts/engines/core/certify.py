@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ __all__ = [
     "Neighbors",
     "NeighborsInBatches",
     "Rescaling",
+    "SearchInBatches",
     "Shortlist",
     "Shortlists",
     "dtw_bound",
@@ -369,8 +370,39 @@ class Shortlists:
         return order[keep[order]], np.flatnonzero(closed)
 
 
+class SearchInBatches(InBatches, Reduction):
+    """Some candidates of each query: work that keeps survivors of tiles, some queries at a time."""
+
+    queries: Series
+    candidates: Series
+    excluded: np.ndarray | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
+
+    def part(self, tile: Tile) -> Self:
+        """Return some queries against some candidates."""
+        return replace(  # type: ignore[type-var]
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
+        )
+
+    def batch(self, rows: slice) -> Reduction:
+        """Return the search of some queries, among the same object of candidates."""
+        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
+        return replace(part, candidates=self.candidates)  # type: ignore[type-var]
+
+    def merge(self, total: Any, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
+
+
 @dataclass(frozen=True, eq=False)
-class NeighborsInBatches(InBatches, Reduction):
+class NeighborsInBatches(SearchInBatches):
     """The nearest candidates of each query: work that keeps survivors in `Shortlists`.
 
     Queries whose survivors have no room together are searched one batch after the other.
@@ -389,11 +421,6 @@ class NeighborsInBatches(InBatches, Reduction):
     candidates: Series
     n_neighbors: int
     excluded: np.ndarray | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Queries and candidates."""
-        return len(self.queries), len(self.candidates)
 
     def result_bytes(self) -> int:
         """Size of the answer."""
@@ -417,27 +444,9 @@ class NeighborsInBatches(InBatches, Reduction):
         n_queries, step = len(self.queries), max(1, fitting)
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
-    def part(self, tile: Tile) -> Self:
-        """Return some queries against some candidates."""
-        return replace(
-            self,
-            queries=self.queries.take(tile.rows),
-            candidates=self.candidates.take(tile.cols),
-            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
-        )
-
     def start(self) -> Shortlists:
         """Return an empty list of survivors."""
         return Shortlists(len(self.queries), self.n_neighbors)
-
-    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
-        """Take the survivors of a tile."""
-        total.add((tile.row, tile.col), result)
-
-    def batch(self, rows: slice) -> Reduction:
-        """Return the search of some queries, among the same object of candidates."""
-        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
-        return replace(part, candidates=self.candidates)
 
     def gather(self, answers: Iterable[tuple[slice, Neighbors]]) -> Neighbors:
         """Write the answers of batches into one."""

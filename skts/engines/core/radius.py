@@ -9,14 +9,13 @@ within.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .certify import ENTRY_BYTES, SURVIVORS_SHARE, Bound, Shortlist
+from .certify import ENTRY_BYTES, SURVIVORS_SHARE, Bound, SearchInBatches, Shortlist
 from .order import order_of_pairs
-from .reduction import InBatches, Reduction, Tile
 from .series import Series
 from .verify import Check, Sample, check_value
 
@@ -107,7 +106,7 @@ class WithinSoFar:
 
 
 @dataclass(frozen=True, eq=False)
-class RadiusInBatches(InBatches, Reduction):
+class RadiusInBatches(SearchInBatches):
     """All candidates within a distance of each query: work that keeps survivors in `WithinSoFar`.
 
     Queries go in batches, so that there is room for all pairs of a batch.
@@ -127,11 +126,6 @@ class RadiusInBatches(InBatches, Reduction):
     radius: float
     excluded: np.ndarray | None = None
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Queries and candidates."""
-        return len(self.queries), len(self.candidates)
-
     def survivor_bytes(self) -> int:
         """Bytes that the survivors of all queries may take at most."""
         return ENTRY_BYTES * len(self.queries) * len(self.candidates)
@@ -142,27 +136,9 @@ class RadiusInBatches(InBatches, Reduction):
         step = max(1, int(SURVIVORS_SHARE * budget) // (ENTRY_BYTES * len(self.candidates)))
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
-    def part(self, tile: Tile) -> Self:
-        """Return some queries against some candidates."""
-        return replace(
-            self,
-            queries=self.queries.take(tile.rows),
-            candidates=self.candidates.take(tile.cols),
-            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
-        )
-
-    def batch(self, rows: slice) -> Reduction:
-        """Return the search of some queries, among the same object of candidates."""
-        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
-        return replace(part, candidates=self.candidates)
-
     def start(self) -> WithinSoFar:
         """Return an empty list of survivors."""
         return WithinSoFar(self.radius)
-
-    def merge(self, total: WithinSoFar, tile: Tile, result: Shortlist) -> None:
-        """Take the survivors of a tile."""
-        total.add((tile.row, tile.col), result)
 
     def gather(self, answers: Iterable[tuple[slice, Within]]) -> Within:
         """Put the answers of batches behind each other."""

@@ -206,8 +206,8 @@ class LeadingVectors:
         self.bases, self.pairs = cp.empty((k, self.room, size)), cp.empty((k, 2, size))
         self.known = cp.empty(k, np.int32)
         # sums of the members, coupling and columns of the matrix lie together: one transfer brings
-        # all
-        found = cp.zeros(k * size + 3 * k + self.room * k * self.room)
+        # all. The last pair of a basis has no columns.
+        found = cp.zeros(k * size + 3 * k + self.last * k * self.room)
         totals, self.report = found[: k * size].reshape(k, size), found[k * size :]
         ritz = self.staged.there["ritz"]
         step = [
@@ -512,6 +512,6 @@ def krylov_bytes(n_series: int, n_clusters: int, size: int) -> int:
     chunks = -(-n_series // chunk_rows(n_series)) + n_clusters
     room = min(ROOM, size + 3) + 2
     vectors = 8 * size * (n_clusters * (room + 6) + 2 * chunks)
-    matrices = 8 * n_clusters * (room * room + 3)
+    matrices = 8 * n_clusters * ((room - 2) * room + 3)
     counts = 12 * (n_clusters + 1) * blocks_for(n_series, SORTED_SERIES)
     return vectors + matrices + counts + 40 * n_series

@@ -112,25 +112,7 @@ class CustomWarping(Warping):
         run: Callable[[Any], Any],
         names: tuple[str, str] = ("series {} of the first", "series {} of the second"),
     ) -> None:
-        """Raise where some points of two sets have a cost that is not finite, or negative.
-
-        These are the extreme ones, those nearest to 0, such as both sets hold, and others between
-        them.
-
-        Parameters
-        ----------
-        left, right : Series
-            The two sets.
-        run : callable
-            Runs a reduction: on its engine a cost is computed that is a CUDA expression alone.
-        names : tuple of str
-            How messages name a series of either, by its number.
-
-        Raises
-        ------
-        ValueError
-            If there is such a cost.
-        """
+        """As `Warping.check_costs`: of the extreme points, those nearest to 0, and some between."""
         if self.own_cost.function is None and left.n_timepoints == right.n_timepoints == 1:
             return  # the work that computes costs
         sides = [_Points.of(left), _Points.of(left if right is left else right)]
@@ -158,20 +140,7 @@ class CustomWarping(Warping):
         )
 
     def check_distances(self, distances: np.ndarray, pairs: np.ndarray | None = None) -> None:
-        """Raise where a distance is not finite, or negative: so was a cost that was not looked at.
-
-        Parameters
-        ----------
-        distances : ndarray
-            A matrix, or the distances of some pairs.
-        pairs : ndarray of shape (n_pairs, 2) or None, default None
-            The pairs.
-
-        Raises
-        ------
-        ValueError
-            If there is such a distance.
-        """
+        """As `Warping.check_distances`: so was a cost that was not looked at."""
         wrong = np.argwhere(~((distances >= 0) & (distances < np.inf)))
         if wrong.size == 0:
             return

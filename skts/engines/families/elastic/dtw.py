@@ -30,6 +30,7 @@ from .warping import PLAIN, Warping, plain_distance
 
 __all__ = [
     "DTWMatrix",
+    "DTWMatrixReduction",
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
@@ -81,21 +82,17 @@ class DTWReduction(Reduction):
 
 
 @dataclass(frozen=True, eq=False)
-class DTWMatrix(DTWReduction):
-    """Every distance between two sets of series, or within one, in float64.
+class DTWMatrixReduction(DTWReduction):
+    """A number for every pair of two sets of series, or of one, in float64.
 
     Parameters
     ----------
     rows, cols : Series
         The two sets; the same object twice makes a symmetric matrix, half computed.
-    warping : Warping
-        Options of the distance.
     """
 
     rows: Series
     cols: Series
-    warping: Warping = PLAIN
-    method: ClassVar[str] = "dtw_matrix"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,9 +117,9 @@ class DTWMatrix(DTWReduction):
         """Size of the matrix."""
         return 8 * len(self.rows) * len(self.cols)
 
-    def part(self, tile: Tile) -> DTWMatrix:
+    def part(self, tile: Tile) -> Self:
         """Return a tile as a matrix of its own."""
-        return DTWMatrix(self.rows.take(tile.rows), self.cols.take(tile.cols), self.warping)
+        return replace(self, rows=self.rows.take(tile.rows), cols=self.cols.take(tile.cols))
 
     def start(self) -> np.ndarray:
         """Return the empty matrix."""
@@ -133,6 +130,26 @@ class DTWMatrix(DTWReduction):
         total[tile.rows, tile.cols] = result
         if self.symmetric:
             total[tile.cols, tile.rows] = result.T
+
+    @abstractmethod
+    def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
+        """Compare some of the numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class DTWMatrix(DTWMatrixReduction):
+    """Every distance between two sets of series, or within one, in float64.
+
+    Parameters
+    ----------
+    rows, cols : Series
+        The two sets; the same object twice makes a symmetric matrix, half computed.
+    warping : Warping
+        Options of the distance.
+    """
+
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_matrix"
 
     def finish(self, total: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
         """Hand the matrix out, if it holds distances."""

@@ -13,7 +13,7 @@ from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_value
 from .averages import cells_of, rows_of_cells
-from .dtw import DTWReduction
+from .dtw import DTWMatrixReduction, DTWReduction
 from .warping import PLAIN, Warping
 
 __all__ = [
@@ -94,7 +94,7 @@ def values_of(fractions: np.ndarray, powers: np.ndarray, gamma: float) -> np.nda
 
 
 @dataclass(frozen=True, eq=False)
-class SoftDTWMatrix(DTWReduction):
+class SoftDTWMatrix(DTWMatrixReduction):
     """Soft-DTW of every pair of two sets of series, or of one, in float64.
 
     Every engine takes exponentials and logarithms by the same sequence of sums and products (see
@@ -110,48 +110,9 @@ class SoftDTWMatrix(DTWReduction):
         The band; costs are squared, whole series are matched.
     """
 
-    rows: Series
-    cols: Series
     gamma: float
     warping: Warping = PLAIN
     method: ClassVar[str] = "soft_dtw_matrix"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of series in the two sets."""
-        return len(self.rows), len(self.cols)
-
-    @property
-    def sides(self) -> tuple[Series, Series]:
-        """The two sets."""
-        return self.rows, self.cols
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether rows and columns are the same series."""
-        return self.rows is self.cols
-
-    def wanted(self, tile: Tile) -> bool:
-        """Skip what lies below the diagonal of a symmetric matrix."""
-        return not self.symmetric or tile.col_stop > tile.row
-
-    def result_bytes(self) -> int:
-        """Size of the matrix."""
-        return 8 * len(self.rows) * len(self.cols)
-
-    def part(self, tile: Tile) -> SoftDTWMatrix:
-        """Return a tile as a matrix of its own."""
-        return replace(self, rows=self.rows.take(tile.rows), cols=self.cols.take(tile.cols))
-
-    def start(self) -> np.ndarray:
-        """Return the empty matrix."""
-        return np.empty(self.shape)
-
-    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
-        """Write a block, and its mirror image where the matrix is symmetric."""
-        total[tile.rows, tile.cols] = result
-        if self.symmetric:
-            total[tile.cols, tile.rows] = result.T
 
     def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
         """Compare some values."""

@@ -146,7 +146,7 @@ class Warping:
         left, right : Series
             The two sets.
         run : callable
-            Runs a reduction.
+            Runs a reduction: on its engine a cost is computed that is a CUDA expression alone.
         names : tuple of str
             How messages name a series of either, by its number.
         """

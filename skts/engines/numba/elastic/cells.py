@@ -101,7 +101,8 @@ class Cell:
         Whether it has ``match`` and ``steps`` in place of ``term``.
     borders : bool
         Whether a path may leave out the first points of a series: for each of them a step down
-        before the first column, or one to the right above the first row.
+        before the first column, or one to the right above the first row. Not with `own` numbers,
+        but where edits are counted.
     own : bool
         Whether the last channel of a series is none, but holds a number of the series. Then
         ``match`` gets those of the two series in place of the points before, and ``steps`` in place
