@@ -132,8 +132,12 @@ def test_gains_are_ordered_as_exact_ones():
             counts = [labels.count(c) for c in range(len(weights))]
             criterion = Criterion(np.array(labels), 0.1 * np.array(weights))
             order = np.array([rng.sample(range(n), n) for _ in range(200 // (n - 1) + 1)])
-            found = criterion._gains_along(order, np.ones((len(order), n - 1), bool)).ravel().tolist()
-            on_left = np.cumsum(np.eye(len(weights), dtype=np.int64)[criterion.labels[order]], axis=1)
+            found = (
+                criterion._gains_along(order, np.ones((len(order), n - 1), bool)).ravel().tolist()
+            )
+            on_left = np.cumsum(
+                np.eye(len(weights), dtype=np.int64)[criterion.labels[order]], axis=1
+            )
             left = on_left[:, :-1].reshape(-1, len(weights)).tolist()
             exact = [gain_of(one, counts, weights) for one in left]
             nothing = gain_of([0] * len(counts), counts, weights)
