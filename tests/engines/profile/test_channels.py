@@ -24,8 +24,8 @@ from skts.engines import (
 from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.core.plan import Tile
 from skts.engines.cupy.profile.channel_programs import choose_walk
-from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
 from skts.engines.families.profile import channels as family
+from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
