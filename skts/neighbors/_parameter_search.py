@@ -331,47 +331,67 @@ class _Searches:
 
     def nearest(self, series: Series, warping: Warping, key: _Key) -> np.ndarray:
         """Nearest other series of each, with parameters that come in ascending order."""
-        answer, left = np.empty(len(series), np.int64), np.arange(len(series))
-        for earlier in reversed(self.found):
-            if left.size and earlier.key.below(key):
-                left = self._settle(series, warping, earlier, left, answer)
-        if left.size:
-            self._search(series, warping, key, left, answer)
+        answer, left = np.empty(len(series), np.int64), np.ones(len(series), bool)
+        depth = min(_DEPTH, len(series) - 1)
+        # which rows an earlier search may tell
+        open_ = np.zeros((len(self.found), len(series)), bool)
+        for place, earlier in enumerate(self.found):
+            open_[place, earlier.rows] = earlier.key.below(key)
+        below = np.array([[a.key.below(b.key) for b in self.found] for a in self.found])
+        while (open_ & left).any():
+            # the last search of each row, whose distances are the largest as a rule
+            rows = np.flatnonzero((open_ & left).any(axis=0))
+            last = len(self.found) - 1 - open_[::-1, rows].argmax(axis=0)
+            bounds, others = np.empty((rows.size, depth)), np.empty((rows.size, depth), np.int64)
+            for place in np.unique(last).tolist():
+                here, earlier = last == place, self.found[place]
+                at = np.searchsorted(earlier.rows, rows[here])
+                bounds[here], others[here] = earlier.distances[at], earlier.indices[at]
+            sure = self._settle(series, warping, rows, (bounds, others), answer)
+            left[rows[sure]] = False
+            # searches with still smaller distances cannot tell what this one does not
+            open_[:, rows[~sure]] &= ~below[:, last[~sure]]
+        if left.any():
+            self._search(series, warping, key, np.flatnonzero(left), answer)
         return answer
 
     def _settle(
         self,
         series: Series,
         warping: Warping,
-        earlier: _Found,
-        wanted: np.ndarray,
+        rows: np.ndarray,
+        known: tuple[np.ndarray, np.ndarray],
         answer: np.ndarray,
     ) -> np.ndarray:
-        """Find the nearest of rows among those of an earlier search; return rows that are left."""
-        place = np.searchsorted(earlier.rows, wanted)
-        known = place < earlier.rows.size
-        known[known] = earlier.rows[place[known]] == wanted[known]
-        rows, place = wanted[known], place[known]
+        """Find the nearest of rows among those of earlier searches; return of which that is sure.
+
+        `known` are their distances and indices, of shape (n_rows, depth).
+        """
+        bounds, others = known
         best, index = np.full(rows.size, np.inf), np.full(rows.size, len(series))
-        open_ = np.arange(rows.size)
-        depth = earlier.indices.shape[1]
-        for column in range(depth):
-            bound = earlier.distances[place[open_], column]
-            other = earlier.indices[place[open_], column]
-            beaten = (best[open_] < bound) | ((best[open_] == bound) & (index[open_] < other))
-            open_, other = open_[~beaten], other[~beaten]
-            if not open_.size:
+        depth = bounds.shape[1]
+        start, stop = 0, 1
+        while start < depth:
+            bound, other = bounds[:, start:stop], others[:, start:stop]
+            own, of = best[:, np.newaxis], index[:, np.newaxis]
+            at, column = np.nonzero((own > bound) | ((own == bound) & (of >= other)))
+            if not at.size:
                 break
-            pairs = np.column_stack([rows[open_], other])
+            pairs = np.column_stack([rows[at], other[at, column]])
             distance = self.run(DTWPairs(series, series, pairs, warping))
-            nearer = (distance < best[open_]) | ((distance == best[open_]) & (other < index[open_]))
-            best[open_[nearer]], index[open_[nearer]] = distance[nearer], other[nearer]
+            for number in range(bound.shape[1]):
+                some, found = at[column == number], distance[column == number]
+                place = other[some, number]
+                nearer = (found < best[some]) | ((found == best[some]) & (place < index[some]))
+                best[some[nearer]], index[some[nearer]] = found[nearer], place[nearer]
+            # all of a row at once would be more pairs; one at a time are more runs
+            start, stop = stop, 2 * stop
         sure = np.ones(rows.size, bool)
         if depth < len(series) - 1:
-            bound, last = earlier.distances[place, -1], earlier.indices[place, -1]
+            bound, last = bounds[:, -1], others[:, -1]
             sure = (best < bound) | ((best == bound) & (index <= last))
         answer[rows[sure]] = index[sure]
-        return np.sort(np.concatenate([wanted[~known], rows[~sure]]))
+        return sure
 
     def _search(
         self, series: Series, warping: Warping, key: _Key, rows: np.ndarray, answer: np.ndarray

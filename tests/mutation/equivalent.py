@@ -100,7 +100,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "four = n_channels == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
+            "four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
             (">= -> >",),
             TOGETHER,
         ),
@@ -145,7 +145,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("_border_rows", "total = x[i, x.shape[1] - 1]", ("i -> i - 1",), NUMBERED),
         (
             "sweep",
-            "four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)",
+            "four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
             (">= -> >",),
             TOGETHER,
         ),

@@ -187,6 +187,22 @@ def test_what_was_found_before_spares_searches(monkeypatch):
     assert found[0] == 40 and len(found) <= 2
 
 
+def test_runs_of_a_parameter_are_few(monkeypatch):
+    """A run each for some neighbours of all series, and not for each neighbour of each search."""
+    X, y = make_cylinder_bell_funnel(40, 24, random_state=0)
+    works = []
+
+    def counted(work, **options):
+        works.append(work)
+        return run(work, **options)
+
+    monkeypatch.setattr(kernels, "run", counted)
+    given = {"metric": "msm", "param_grid": {"penalty": 10.0 ** np.linspace(-2, 2, 30)}}
+    with replace_kernels(always=True):
+        elastic_parameter_search(X, y, **given, engine="numba")
+    assert len(works) <= 30 * (4 + 1)
+
+
 def test_of_equal_errors_the_smallest_parameters_are_best():
     X = np.array([[0.0, 0, 9, 9], [0, 0, 9, 8], [5, 5, -9, 0], [5, 5, -9, 1]])
     y = [0, 0, 1, 1]

@@ -1,4 +1,4 @@
-"""The order of many pairs is that of `numpy.lexsort`."""
+"""The order of many pairs is that of `numpy.lexsort`, of columns that of `numpy.sort`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skts.engines.core.order import order_of_pairs
+from skts.engines.core.order import MOST_IN_NETWORK, order_of_pairs, sort_columns
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 300, 20_000])
@@ -31,3 +31,10 @@ def test_pairs_are_ordered_by_query_then_value_then_candidate(rng, n, values):
 def test_numbers_of_queries_may_be_large():
     query = np.array([2**62, 3, 2**62])
     assert_array_equal(order_of_pairs(query, np.arange(3), np.array([2.0, 1.0, 1.0])), [1, 2, 0])
+
+
+@pytest.mark.parametrize("n", range(MOST_IN_NETWORK + 4))
+def test_columns_are_sorted(rng, n):
+    for values in (rng.random((n, 50)), rng.integers(0, 3, (n, 50)) / 3):
+        values[rng.random(values.shape) < 0.3] = np.inf
+        assert_array_equal(sort_columns(values.copy()), np.sort(values, axis=0))

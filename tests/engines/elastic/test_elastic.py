@@ -27,8 +27,8 @@ from skts.engines import (
     replace_kernels,
     run,
 )
-from skts.engines.families.elastic.warping import settled
-from skts.engines.numba.elastic import dtw, edits, lanes, tiles, uneven, warping_path
+from skts.engines.families.elastic.warping import Warping, settled
+from skts.engines.numba.elastic import certified, dtw, edits, lanes, tiles, uneven, warping_path
 
 COMPILED = ("twe",)
 WINDOWS = [None, 0, 2, 0.3]
@@ -234,7 +234,7 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
                 assert_allclose(near.distances, best, rtol=loose, atol=1e-2 * (loose > 0))
 
 
-@pytest.mark.parametrize("window", [0.2, 9])
+@pytest.mark.parametrize("window", [0.2, 9, 2])
 def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng, window):
     """Of uneven lengths, so that a group has bands of several widths."""
     metric, options = case
@@ -245,6 +245,33 @@ def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng
     found = run(work, engine="numba")
     for i, j in np.ndindex(2, len(Y)):
         assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("metric", [None, *COMPILED])
+def test_each_lane_has_a_band_of_its_own(rng, metric, dtype):
+    """Of compiled kernels, which fill four rows at once, whatever the narrowest band."""
+    X = drawn(rng, "any", 6, 1, [9, 41, 90])
+    Y = drawn(rng, "any", 40, 1, np.arange(3, 130))
+    for window in (0, 1, 7, 0.3):
+        left, right, warping = sides_of(metric or "twe", X, Y, window=window)
+        if metric is None:
+            warping = Warping(window=window)
+        x = left.values.astype(dtype)
+        packed, lengths = dtw.pack(right.values.astype(dtype), right.lengths, lanes.LANES[dtype])
+        costs = dtw.block(x, left.lengths, packed, lengths, warping, GO_ON)[:, : len(Y)]
+        if dtype is np.float64:
+            i, j = (places.ravel() for places in np.indices(costs.shape))
+            one, other = left.take(i), right.take(j)
+            given = one.values, one.lengths, other.values, other.lengths
+            exact = certified.pairs(*given, warping, GO_ON).reshape(costs.shape)
+            assert_array_equal(costs, exact)
+            continue
+        for place in range(len(Y)):
+            alone = packed[place // 64, ..., place % 64][np.newaxis, ..., np.newaxis]
+            alone = np.repeat(alone, 64, axis=3), lengths[place // 64, [place % 64] * 64][None]
+            found = dtw.block(x, left.lengths, *alone, warping, GO_ON)
+            assert_array_equal(found, np.repeat(costs[:, [place]], 64, axis=1))
 
 
 @pytest.mark.parametrize("metric", ["adtw", "msm"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference_channels
 from numpy.testing import assert_allclose, assert_array_equal
-from reference_channels import channel_join
+from reference_channels import channel_join, mean_distance
 
 from skts import config_context
 from skts.engines import (
@@ -24,7 +24,8 @@ from skts.engines import (
 from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.core.plan import Tile
 from skts.engines.cupy.profile.channel_programs import choose_walk
-from skts.engines.families.profile.channels import nearest_of_all_channels
+from skts.engines.families.profile import channels as family
+from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
 from skts.engines.numba.profile import channels
 from tests.engines.profile.test_join import KINDS, make_line
 
@@ -102,6 +103,27 @@ RULES = [
 def test_rules(rng, engine, way, rule):
     line = make_channels(("gaps", "flat stretches", "noise", "gaps"), 40, rng)
     check(ChannelJoin.of(line, None, 5, rule, exclusion=2, sides=True), engine)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+@pytest.mark.parametrize("n_channels", [1, 3, 8, 11])
+def test_means_at_any_place(rng, monkeypatch, n_channels, worst):
+    """Some places at a time, however many axes there are."""
+    monkeypatch.setattr(family, "SORTED_AT_A_TIME", 4 * n_channels)
+    distances = rng.random((n_channels, 3, 5))
+    distances[rng.random(distances.shape) < 0.2] = np.inf
+    distances[0, 1] = np.nan
+    given = distances.copy()
+    include = (0, 2) if n_channels > 2 else ()
+    numbers = tuple(sorted({max(1, len(include)), -(-n_channels // 2), n_channels}))
+    means = channel_means(distances, ChannelRule(numbers, include, worst))
+    assert_array_equal(distances, given)
+    each = np.where(np.isnan(given), np.inf, given)
+    for (at, *place), found in np.ndenumerate(means):
+        values = each[(slice(None), *place)].tolist()
+        assert found == mean_distance(values, numbers[at], include, worst)
+    row = ChannelRule(numbers, include, worst)
+    assert_array_equal(channel_means(distances[:, 1, 2], row), means[:, 1, 2])
 
 
 @pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33, 70, 129])

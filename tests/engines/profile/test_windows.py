@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import ConcatenatedSeries, Tile, WindowDistances, run
+from skts.engines import ConcatenatedSeries, Tile, WindowDistances, replace_kernels, run
 from skts.engines.families.profile.concatenated import fill_gaps, whole_windows
 from skts.engines.families.profile.statistics import settle_statistics
-from skts.engines.families.profile.windows import distances_at_a_time
+from skts.engines.families.profile.windows import distances_at_a_time, plain_profile
 from skts.engines.host import by_numpy, windows
 
 
@@ -97,6 +97,20 @@ def test_a_part_has_the_distances_of_its_windows(rng, cols):
     part = work.part(Tile(1, 3, *cols))
     assert part.shape == (2, cols[1] - cols[0])
     assert_array_equal(run(part, engine="numba"), run(work, engine="numba")[1:3, slice(*cols)])
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("small", [True, False])
+def test_distances_of_windows_that_are_constant_or_not_finite(rng, normalize, small):
+    points = rng.normal(size=40)
+    points[[8, 9]] = np.nan, np.inf
+    points[15:24], points[30:36] = 2.0, -1.0
+    line, own = ConcatenatedSeries.of([points]), ConcatenatedSeries.of([points[3:33]])
+    work = WindowDistances(own, np.arange(26), line, 5, normalize)
+    with replace_kernels(always=small):
+        found = run(work, engine="numba")
+    for start in range(26):
+        assert_array_equal(found[start], plain_profile(own, start, line, 5, normalize))
 
 
 def test_distances_at_a_time_by_the_budget():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -424,10 +425,10 @@ def test_gains_are_those_of_the_tables(weight):
         labels = rng.integers(0, 3, n)
         criterion = Criterion(labels, np.full(3, weight))
         tables = criterion.tables()
-        left = np.cumsum(np.eye(3, dtype=np.int64)[labels], axis=0)
-        expected = criterion.terms(criterion.counts) - criterion.terms(left)
-        expected -= criterion.terms(criterion.counts - left)
-        found = tables.node_entropy - tables.sides[1:]
+        left = np.cumsum(np.eye(3, dtype=np.int64)[labels], axis=0)[:-1]
+        order = np.arange(n)[np.newaxis]
+        (expected,) = criterion._gains_along(order, np.ones((1, n - 1), bool))
+        found = tables.node_entropy - tables.sides[1:-1]
         for c, (changes, count) in enumerate(zip(tables.changes, tables.counts, strict=True)):
             here = np.append(0, np.cumsum(changes))
             found = found + (here[left[:, c]] - here[0]) - (here[count] - here[count - left[:, c]])
@@ -727,3 +728,20 @@ def test_the_gpu_takes_thousands_of_series_and_hundreds_of_classes(n, n_classes)
     found, expected = (search(e, series, labels, (5, 9)) for e in ("cupy", "numba"))
     same(found, expected)
     assert_array_equal(found.distances, expected.distances)
+
+
+def test_gains_of_many_classes_take_no_number_for_each():
+    """Where all series weigh the same: numbers of all classes at all cuts were many times more."""
+    rng = np.random.default_rng(4)
+    n, n_classes, n_lines = 400, 200, 25
+    labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, n - n_classes))
+    criterion, lines = Criterion(labels, np.ones(n_classes)), rng.random((n_lines, n))
+    criterion.best_cuts(lines[:1])
+    tracemalloc.start()
+    cuts = criterion.best_cuts(lines)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n_lines * n * 20
+    for line, gain, threshold in zip(lines, cuts.gain, cuts.threshold, strict=True):
+        plain = criterion.plain_gain(line <= threshold)
+        assert_allclose(gain / criterion.unit, plain, rtol=1e-9)

@@ -179,8 +179,8 @@ class Warping:
     def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:
         """Half width of the band for series of n and m points, widened to their difference.
 
-        Without a window it is the points of the longest series, for all pairs alike: kernels look
-        at each cell of lanes whose bands differ.
+        Without a window it is the points of the longest series, for all pairs alike: kernels
+        compare places of cells with the bands where these differ.
         """
         n, m = np.asarray(n, np.int64), np.asarray(m, np.int64)
         longest = np.maximum(n, m)

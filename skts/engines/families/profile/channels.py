@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core.order import sort_columns
 from ...core.reduction import Reduction, Tile
 from ...core.verify import Check, Sample
 from .concatenated import ConcatenatedSeries, name_lines
@@ -29,6 +30,10 @@ __all__ = [
     "nearest_by_channels",
     "unordered_channels",
 ]
+
+
+#: Distances whose channels are put in order at a time: they stay in the second-level cache.
+SORTED_AT_A_TIME = 2**15
 
 
 @dataclass(frozen=True)
@@ -70,21 +75,32 @@ def channel_means(distances: np.ndarray, rule: ChannelRule) -> np.ndarray:
     ndarray of shape (n_dimensions, ...)
         Infinite where fewer channels are finite.
     """
-    distances = np.where(np.isnan(distances), np.inf, distances)  # of squares beyond all numbers
-    others = distances[rule.others(len(distances))]
+    n_channels, *shape = distances.shape
+    columns = distances.reshape(n_channels, -1)
+    means = np.empty((len(rule.dimensions), columns.shape[1]))
+    step = max(1, SORTED_AT_A_TIME // n_channels)
+    for start in range(0, columns.shape[1], step):
+        some = slice(start, start + step)
+        _add_channels(columns[:, some], rule, means[:, some])
+    return means.reshape(-1, *shape)
+
+
+def _add_channels(distances: np.ndarray, rule: ChannelRule, means: np.ndarray) -> None:
+    """Write the means of some columns."""
+    included, others = distances[list(rule.include)], distances[rule.others(len(distances))]
+    for values in (included, others):
+        np.copyto(values, np.inf, where=np.isnan(values))  # of squares beyond all numbers
     if rule.worst:
         # the farthest first; what is not finite comes last
-        others = np.sort(np.where(np.isinf(others), np.inf, -others), axis=0)
-        others = np.where(np.isinf(others), np.inf, -others)
-    else:
-        others = np.sort(others, axis=0)
-    means = np.empty((len(rule.dimensions), *distances.shape[1:]))
-    total = np.zeros(distances.shape[1:])
-    for number, one in enumerate([*distances[list(rule.include)], *others], start=1):
-        total = total + one
+        np.negative(others, out=others, where=others < np.inf)
+    others = sort_columns(others)
+    if rule.worst:
+        np.negative(others, out=others, where=others < np.inf)
+    total = np.zeros(distances.shape[1])
+    for number, one in enumerate([*included, *others], start=1):
+        total += one
         if number in rule.dimensions:
-            means[rule.dimensions.index(number)] = total / number
-    return means
+            np.divide(total, number, out=means[rule.dimensions.index(number)])
 
 
 def unordered_channels(distances: np.ndarray, number: int, rule: ChannelRule) -> np.ndarray:

@@ -79,6 +79,15 @@ class SpacedNeighbors(Join):
         """Windows that are compared at a time."""
         return distances_at_a_time()
 
+    @property
+    def all_at_once(self) -> bool:
+        """Whether distances to all windows are fewer than those to blocks, a block for each turn.
+
+        Each neighbour but the first takes out the window that its block has brought at least.
+        """
+        fewer = self.shape[1] <= (self.n_spaced - 1) * self.block
+        return fewer and self.since == 0 and self.precision != "float32"
+
     def result_bytes(self) -> int:
         """Size of the neighbours, and of what they are chosen from."""
         return 16 * self.shape[0] * (self.n_spaced + 2 * self.n_listed)
@@ -135,6 +144,10 @@ class SpacedNeighbors(Join):
         """Choose from what tiles have found, and measure what they have left open."""
         a, b = self._kinds(run)
         some = np.flatnonzero(a.regular & ~a.unsearched)
+        if self.all_at_once:
+            self._measure_all(answer, np.flatnonzero(a.regular), b, run)
+            self._settle_constant(answer, np.flatnonzero(a.constant), b)
+            return
         self._choose(answer, some, total.lists[-1], b, run)
         last = answer.distances[:, -1]
         again = a.unsearched | (a.regular & (total.floors[-1] <= last))

@@ -62,6 +62,11 @@ class SpacedChannels(SpacedNeighbors, ChannelJoin):
         """Choose from what tiles have found, and measure what they have left open."""
         hidden, hidden_b = self.hidden(run)
         nothing = Kinds(np.empty(0), np.empty(0))
+        if self.all_at_once:
+            found = (total.lists[-1].distances[:, 0] < np.inf) | (total.floors[-1] < np.inf)
+            some = np.flatnonzero(found | hidden | hidden_b.any())
+            self._measure_all(answer, some, nothing, run)
+            return
         self._choose(answer, np.flatnonzero(~hidden), total.lists[-1], nothing, run)
         last, floor = answer.distances[:, -1], total.floors[-1]
         again = hidden | ((floor < np.inf) & (floor <= last))

@@ -222,8 +222,8 @@ class Criterion(SplitCriterion):
 
     @property
     def width(self) -> int:
-        """Classes."""
-        return len(self.class_weight)
+        """Classes; where all series weigh the same, one number tells the gain."""
+        return 1 if self.equal else len(self.class_weight)
 
     @cached_property
     def _logs(self) -> tuple[np.ndarray, int]:
@@ -279,12 +279,6 @@ class Criterion(SplitCriterion):
             return 0.0
         return self.min_weight_leaf / total * (1 - 1e-12)
 
-    def terms(self, counts: np.ndarray) -> np.ndarray:
-        """Entropy of sets of series times their number, where all classes weigh the same."""
-        # class by class: NumPy is slow along a short axis
-        classes = [counts[..., c] for c in range(self.width)]
-        return self._of_number[sum(classes)] - sum(self._of_number[some] for some in classes)
-
     def tables(self, *, of_groups: bool = False) -> Tables:
         """Entropies by the numbers of each class.
 
@@ -328,16 +322,32 @@ class Criterion(SplitCriterion):
         """Numbers of each class on the left of each cut, of lines in an order."""
         m, n = order.shape
         left = np.zeros((m, n, len(self.class_weight)), np.int64)
-        left[np.arange(m)[:, np.newaxis], np.arange(n), self.labels[order]] = (
-            1 if self.equal else self._steps[order]
-        )
+        left[np.arange(m)[:, np.newaxis], np.arange(n), self.labels[order]] = self._steps[order]
         return np.cumsum(left, axis=1)[:, :-1]
 
+    def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of cuts; all are exact where no weights differ.
+
+        Then each series that goes to the left changes the terms of its own class alone.
+        """
+        if not self.equal:
+            return super()._gains_along(order, allowed)
+        n, counts = order.shape[1], self.counts
+        # small whole numbers are sorted in time that grows as their number
+        labels = self.labels.astype(np.min_scalar_type(counts.size))[order]
+        by_class = np.argsort(labels, axis=1, kind="stable")
+        # series of the same class that come before
+        before = np.empty(order.shape, np.int64)
+        places = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+        before[np.arange(len(order))[:, np.newaxis], by_class] = places
+        sizes, growth = self._of_number, np.diff(self._of_number)
+        steps = growth[before] - growth[counts[labels] - before - 1]
+        both = sizes[1:n] + sizes[n - 1 : 0 : -1]
+        gain = sizes[n] - both + np.cumsum(steps, axis=1)[:, :-1]
+        return np.where(allowed, gain, -1)
+
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains by the numbers of classes on the left; all are exact where no weights differ."""
-        if self.equal:
-            gain = self.terms(self.counts) - self.terms(left) - self.terms(self.counts - left)
-            return np.where(allowed, gain, -1)
+        """Gains by the numbers of classes on the left, where weights differ."""
         weights, numbers, total = self._integers
         # sums of whole numbers in float64, exact in any order
         share = left.astype(np.float64) @ weights.astype(np.float64) / total

@@ -93,6 +93,10 @@ class SplitCriterion(ABC):
         become not allowed.
         """
 
+    def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of the cuts of lines in an order, as `_gains`."""
+        return self._gains(self._numbers(order), allowed)
+
     @abstractmethod
     def tables(self) -> Any:
         """Tables of whole numbers, by which engines bound gains."""
@@ -120,7 +124,7 @@ class SplitCriterion(ABC):
         with np.errstate(invalid="ignore"):  # behind an infinite distance there is no cut
             allowed = behind - ordered[:, :-1] > TOLERANCE * np.maximum(floor, behind)
         allowed &= np.minimum(size, n - size) >= self._leaf
-        gain = self._gains(self._numbers(order), allowed)
+        gain = self._gains_along(order, allowed)
         best = gain.max(axis=1)
         if self.sample_weight is None:
             sums, near, far = np.cumsum(ordered, axis=1), size, n - size

@@ -200,7 +200,7 @@ def sweep(
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
-    four = n_channels == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)
+    four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
@@ -232,12 +232,12 @@ def sweep(
                 j = j_next
                 j_next += 1
                 inner = inner_first <= j < inner_stop
-                if height == ROWS and (inner or reach == least_reach):
+                if height == ROWS:
                     j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
                     j_next = min(j_next, j_stop)
                     fill_rows(
-                        cell, x, i, columns, j, j_next - j, start + j - i, -1 if inner else reach,
-                        row, diagonal, left,
+                        cell, x, i, columns, j, j_next - j, start + j - i, inner,
+                        row, diagonal, left, radius,
                     )  # fmt: skip
                     continue
                 if multivariate is not None:

@@ -149,11 +149,10 @@ class _Writer:
 
     def spread(self, builder: Any, value: Any) -> Any:
         """A number in all lanes."""
-        if value.type == self.vector:
+        if isinstance(value.type, ir.VectorType):
             return value
-        one = builder.insert_element(
-            ir.Constant(self.vector, ir.Undefined), value, ir.IntType(32)(0)
-        )
+        empty = ir.Constant(ir.VectorType(value.type, self.vector.count), ir.Undefined)
+        one = builder.insert_element(empty, value, ir.IntType(32)(0))
         return builder.shuffle_vector(one, one, self.zeros)
 
     def converted(self, builder: Any, value: Any) -> Any:
@@ -243,19 +242,23 @@ def _emit_rows(
 ) -> Any:
     """Emit the loop of `fill_rows`: one function, since its parts name values of the same blocks.
 
-    With `banded` cells become infinite that are farther from the diagonal than `reach`.
+    With `banded` cells become infinite that are farther from the diagonal than the radius of their
+    lane.
     """
     index = ir.IntType(64)
     number, size, lanes = (ir.FloatType(), 16, 64) if single else (ir.DoubleType(), 8, 32)
     vector, data = ir.VectorType(number, size), number.as_pointer()
+    # places in lanes, as wide as the points
+    places = ir.VectorType(ir.IntType(32) if single else index, size)
     name = f"skts_rows_{policy}_{single:d}{banded:d}"
     if name in module.globals:
         return module.globals[name]
-    given = [data] * 4 + [index] * 3 + [number] * (ROWS + 1) + [kind for _, kind in members]
+    given = [data] * 4 + [index.as_pointer(), index, index]
+    given += [number] * (ROWS + 1) + [kind for _, kind in members]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    columns, row, corner, left, width, offset, reach, *rest = function.args
+    columns, row, corner, left, radius, width, offset, *rest = function.args
     begin, group, column, after, done = map(
         function.append_basic_block, ("begin", "lanes", "column", "after", "done")
     )
@@ -286,28 +289,34 @@ def _emit_rows(
         lefts = [load(builder, left, index(k), lane) for k in range(ROWS)]
         held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
         starts.append([load(builder, corner, index(0), lane), *lefts, *held])
+    radii = []
+    for lane in at if banded else ():
+        some = builder.gep(radius, [lane])
+        some = builder.bitcast(some, ir.VectorType(index, size).as_pointer())
+        some = builder.load(some, align=8)
+        radii.append(builder.trunc(some, places) if single else some)
     builder.branch(column)
 
     j = inside.phi(index)
     values = [[inside.phi(vector) for _ in one] for one in starts]
     following = inside.add(j, index(1))
     writer.inside = builder = inside
-    walls = []
+    apart, infinite = [], ir.Constant(vector, [float("inf")] * size)
     for k in range(ROWS):
         place_of = inside.sub(inside.add(offset, j), index(k))
         writer.shared[Expression("offset", (k,))] = place_of
         if banded:
-            far = inside.icmp_unsigned(
-                ">", inside.add(place_of, reach), inside.add(reach, reach)
-            )  # fmt: skip
-            wall = ir.Constant(number, float("inf")), ir.Constant(number, 0.0)
-            walls.append(writer.spread(inside, inside.select(far, *wall)))
+            far = inside.select(
+                inside.icmp_signed("<", place_of, index(0)), inside.neg(place_of), place_of
+            )
+            far = inside.trunc(far, places.element) if single else far
+            apart.append(writer.spread(inside, far))
 
     def lesser(value: Any, best: Any) -> Any:
         return inside.select(inside.fcmp_ordered("<", value, best), value, best)
 
     ends = []
-    for lane, (diagonal, *others) in zip(at, values, strict=True):
+    for v, (lane, (diagonal, *others)) in enumerate(zip(at, values, strict=True)):
         lefts, up = others[:ROWS], load(inside, row, following, lane)
         known = {_POINT: load(inside, columns, following, lane)}
         known.update(zip(kept, others[ROWS:], strict=True))
@@ -323,7 +332,8 @@ def _emit_rows(
                 best = writer.lanes(costs.values[k], known)
                 known = {term: one for term, one in known.items() if "before" not in term.symbols}
             if banded:
-                best = inside.fadd(best, walls[k])
+                beyond = inside.icmp_signed(">", apart[k], radii[v])
+                best = inside.select(beyond, infinite, best)
             diagonal, above = lefts[k], best
             found.append(best)
         inside.store(above, place(inside, row, following, lane), align=4)
@@ -351,10 +361,14 @@ def _emit_rows(
 
 
 @intrinsic
-def _fill(typing_context, cell, x, columns, first, width, offset, reach, row, diagonal, left):
+def _fill(
+    typing_context, cell, x, columns, first, width, offset, inner, row, diagonal, left, radius
+):  # fmt: skip
     """As `fill_rows`, of the points of the rows and the one before."""
     place = types.int64
-    signature = types.void(cell, x, columns, place, place, place, place, row, diagonal, left)
+    signature = types.void(
+        cell, x, columns, place, place, place, types.boolean, row, diagonal, left, radius
+    )  # fmt: skip
 
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
@@ -377,14 +391,13 @@ def _fill(typing_context, cell, x, columns, first, width, offset, reach, row, di
         start = builder.mul(args[3], lanes)
         points = cgutils.unpack_tuple(builder, args[1])
         given = [builder.gep(data(2), [start]), builder.gep(data(7), [start]), data(8), data(9)]
-        given += [args[4], args[5], args[6], *points, *fields]
+        given += [data(10), args[4], args[5], *points, *fields]
         digest = hashlib.sha256(kind.policy.encode()).hexdigest()[:12]
 
         def call(zero):
             costs = costs_of(policy, names, zero)
             title = "_".join([digest, *zero])
-            whole = builder.icmp_signed("<", args[6], index(0))
-            with builder.if_else(whole) as branches:
+            with builder.if_else(args[6]) as branches:
                 for branch, banded in zip(branches, (False, True), strict=True):
                     with branch:
                         loop = _emit_rows(builder.module, title, members, costs, single, banded)
@@ -406,8 +419,8 @@ def _fill(typing_context, cell, x, columns, first, width, offset, reach, row, di
 
 
 def fill_rows(
-    cell: Any, x: Any, i: int, columns: Any, first: int, width: int, offset: int, reach: int,
-    row: Any, diagonal: Any, left: Any,
+    cell: Any, x: Any, i: int, columns: Any, first: int, width: int, offset: int, inner: bool,
+    row: Any, diagonal: Any, left: Any, radius: Any,
 ) -> None:  # fmt: skip
     """Fill ROWS rows from row i on in some columns.
 
@@ -423,8 +436,8 @@ def fill_rows(
         Points of columns; entry ``first`` is the one before the first that is filled.
     first, width, offset : int
         Where the columns begin, how many they are, and the place of the first of them less i.
-    reach : int
-        Half width of the band of all lanes; -1 where all cells of these columns are in the bands.
+    inner : bool
+        Whether all cells of these columns are in the bands of all lanes.
     row : ndarray of shape (..., lanes)
         Cells above the first row; entry ``first + 1`` is that of the first column. Receives those
         of the last row.
@@ -432,18 +445,26 @@ def fill_rows(
         The cell before the first on the diagonal; receives that of the column after the last.
     left : ndarray of shape (ROWS, lanes)
         Cells on the left of the first column; receives those of the last column.
+    radius : ndarray of shape (lanes,)
+        Half widths of the bands.
     """
     raise NotImplementedError
 
 
 @overload(fill_rows)
-def _fill_rows(cell, x, i, columns, first, width, offset, reach, row, diagonal, left):
+def _fill_rows(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
     if _lacks_rows(cell):
-        return lambda cell, x, i, columns, first, width, offset, reach, row, diagonal, left: None
 
-    def fill(cell, x, i, columns, first, width, offset, reach, row, diagonal, left):
+        def nothing(
+            cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius
+        ):  # fmt: skip
+            pass
+
+        return nothing
+
+    def fill(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
         before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
         points = before, x[i, 0], x[i + 1, 0], x[i + 2, 0], x[i + 3, 0]
-        _fill(cell, points, columns, first, width, offset, reach, row, diagonal, left)
+        _fill(cell, points, columns, first, width, offset, inner, row, diagonal, left, radius)
 
     return fill

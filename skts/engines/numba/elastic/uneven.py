@@ -213,7 +213,7 @@ def sweep(
     if borders and not free_rows:
         _border_rows(cell, x, edge, radius)
     columns[_WIDTH] = zero
-    four = x.shape[1] == 1 and not free_rows and least_reach >= ROWS and has_rows(cell)
+    four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
@@ -246,12 +246,12 @@ def sweep(
                 j = j_next
                 j_next += 1
                 inner = inner_first <= j < inner_stop
-                if height == ROWS and (inner or reach == least_reach):
+                if height == ROWS:
                     j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
                     j_next = min(j_next, j_stop)
                     fill_rows(
-                        cell, x, i, columns, j, j_next - j, start + j - i, -1 if inner else reach,
-                        row, diagonal, left,
+                        cell, x, i, columns, j, j_next - j, start + j - i, inner,
+                        row, diagonal, left, radius,
                     )  # fmt: skip
                     continue
                 if free_rows:

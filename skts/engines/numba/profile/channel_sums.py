@@ -11,40 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core.types import Array
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = ["LANES", "MOST_IN_REGISTERS", "compare_sums", "network_of", "order_channels"]
+from ...core.order import network_of
+
+__all__ = ["LANES", "MOST_IN_REGISTERS", "compare_sums", "order_channels"]
 
 #: Pairs of a vector.
 LANES = 8
 #: Channels that one vector each holds: as many as keep to the registers of a processor.
 MOST_IN_REGISTERS = 8
-
-
-def network_of(n: int) -> np.ndarray:
-    """Comparators that order n values: Batcher's merge exchange (Knuth, vol. 3, 5.2.2, M).
-
-    Returns an array of shape (n_comparators, 2): the places whose lesser value goes to the first.
-    """
-    pairs = []
-    top = 1
-    while 2 * top < n:
-        top *= 2
-    p = top if n > 1 else 0
-    while p:
-        q, r, d = top, 0, p
-        while True:
-            pairs += [(i, i + d) for i in range(n - d) if i & p == r]
-            if q == p:
-                break
-            d, q, r = q - p, q // 2, p
-        p //= 2
-    return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _emit_compare(module: Any) -> Any:

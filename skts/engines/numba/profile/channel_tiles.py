@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.constants import CONSTANT_KIND, FAR, MISSING_KIND
+from ...core.order import network_of
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
@@ -23,7 +24,7 @@ from .channel_candidates import (
     Rule,
     open_known,
 )
-from .channel_sums import MOST_IN_REGISTERS, network_of
+from .channel_sums import MOST_IN_REGISTERS
 from .channels import BLOCK_WIDTHS, GROUP, ChannelAxis, Walk, search
 from .lines import PreparedLine, Searched
 

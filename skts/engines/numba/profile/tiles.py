@@ -66,14 +66,16 @@ class JoinTiles:
             *(b.points, tile.col, b.mean, b.inverse),
             *(length, found, cancel, reduction.normalize or None),
         )
-        ordinary = bool((b.finite & ~b.constant)[tile.cols].all())
+        constant, finite = b.constant[tile.cols], b.finite[tile.cols]
+        odd = np.flatnonzero(constant | ~finite)
+        if odd.size:
+            some = found[:, odd]
+            rows = a.constant[positions, np.newaxis], a.finite[positions, np.newaxis]
+            settle_constant(some, *rows, constant[odd], finite[odd], length)
+            found[:, odd] = some
         for row, i in enumerate(positions):
-            if ordinary and a.finite[i] and not a.constant[i]:
-                continue
-            settle_constant(
-                found[row], a.constant[i], a.finite[i], b.constant[tile.cols], b.finite[tile.cols],
-                length,
-            )  # fmt: skip
+            if not a.finite[i] or a.constant[i]:
+                settle_constant(found[row], a.constant[i], a.finite[i], constant, finite, length)
         return found
 
     def window_kinds_bytes(self, reduction: WindowKinds, rows: int, cols: int) -> tuple[int, int]:
