@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import sys
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -82,32 +79,6 @@ class Done:
             return returned
 
         monkeypatch.setattr(CPUDispatcher, "__call__", watched)
-
-    @contextmanager
-    def watch_python(self, folders: tuple[str, ...]) -> Iterator[None]:
-        """Watch functions of some folders of engines: how often each returns, and which numbers."""
-        files: dict[CodeType, str | None] = {}
-
-        def heard(frame: Any, event: str, returned: Any) -> None:
-            if event != "return":
-                return
-            code = frame.f_code
-            if code not in files:
-                file = code.co_filename.partition("skts/engines/")[2]
-                named = file.startswith(folders) and "<" not in code.co_qualname
-                files[code] = file if named else None
-            file = files[code]
-            if file is not None:
-                self._add(file, code.co_qualname, 1)
-                self._add_returned(file, code.co_qualname, returned)
-
-        sys.setprofile(heard)
-        threading.setprofile(heard)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)
 
     def _add_returned(self, kernel: str, name: str, returned: Any) -> None:
         for part, value in _leaves(f"{name} ", returned):

@@ -142,7 +142,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/uneven.py": [
-        ("_border_rows", "total = x[i, x.shape[1] - 1]", ("i -> i - 1",), NUMBERED),
         (
             "sweep",
             "four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
@@ -855,12 +854,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
-        (
-            "LeadingVectors.__init__",
-            "found = cp.zeros(k * size + 3 * k + self.room * k * self.room)",
-            ("+ -> - #0",),
-            "6 k less, of two columns of k (last + 2) that nobody reads or writes; last >= 4",
-        ),
         (
             "extend",
             "double rest[2] = {0, 0}, inner = 0;",

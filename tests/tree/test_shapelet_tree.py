@@ -556,7 +556,7 @@ def test_nodes_count_the_classes_that_they_hold(monkeypatch, rng):
 
     def noted(self, members):
         found = criterion(self, members)
-        widths.append((found.width, len(np.unique(self.labels[members]))))
+        widths.append((len(found.class_weight), len(np.unique(self.labels[members]))))
         return found
 
     monkeypatch.setattr(ClassGrowth, "criterion", noted)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
@@ -43,9 +43,6 @@ LONG = "ChannelJoin RotationRadiusNeighbors ShapeletFeatures SoftDTWMatrix Space
 LONG += " SpacedNeighbors SubsequenceNeighbors"
 #: Whose counted works take it long.
 COUNTED_LONG = f"{LONG} DTWMatrix DTWNeighbors"
-#: Folders of engines whose functions in Python are watched.
-FOLDERS = "families", "host", "numba/", "core/certify", "core/radius", "core/verify", "core/plan"
-FOLDERS_OF_A_GPU = "cupy/elastic", "cupy/kshape", "cupy/profile", "cupy/search", "cupy/shapelets"
 #: What memory is filled with before kernels use it; and when records are made, so that what they
 #: leave in it is known.
 FILLED, FILLED_TO_RECORD = 165, (165, 60)
@@ -86,11 +83,6 @@ def counts(monkeypatch, size, kind, filled=FILLED):
         # where no part fits, nothing is counted
         with config_context(memory=memory), suppress(MemoryBudgetError):
             run(work, engine=engine, n_jobs=1)
-    engine.prepared.clear()
-    # by now all is there that a process makes once
-    with config_context(memory="256MiB"), done.watch_python(FOLDERS):
-        for work in works:
-            run(work, engine=engine, n_jobs=1)
     return done.told()
 
 
@@ -127,9 +119,9 @@ def launches(monkeypatch, size, kind, filled=FILLED):
     monkeypatch.setattr(Kernel, "ready", prepare)
     for work in works_of(size, kind):
         if engine.supports(work) is None:
-            for watched in (nullcontext(), done.watch_python(FOLDERS_OF_A_GPU)):
+            for _ in range(2):
                 fill_memory(filled)
-                with config_context(memory="1GiB" if size == "counted" else "256MiB"), watched:
+                with config_context(memory="1GiB" if size == "counted" else "256MiB"):
                     run(work, engine=engine, n_jobs=1)
     return [json.loads(launch) for launch in sorted(seen)], done.told()
 
