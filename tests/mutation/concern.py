@@ -62,7 +62,7 @@ COMPILING = 0.8
 PART = {"interpreted": 8000, "compiled": 12000, "emulated": 8000}
 #: Processes that take over files whose tests are short to write and long to run.
 PARTS_OF = {FUZZED: {"interpreted": 12, "compiled": 29, "emulated": 29}}
-#: Works of every kind, of which all that the engines do is recorded.
+#: Works of every kind: what goes into each kernel and comes out of it is recorded.
 COUNTED = "tests/engines/core/test_recorded_counts.py"
 PARTS_OF[COUNTED] = {"interpreted": 1, "compiled": 21, "emulated": 12}
 #: Cases of a function of tests that are run for a table: the others are taken to call the same.
