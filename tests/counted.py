@@ -165,7 +165,8 @@ def _told(array: np.ndarray) -> tuple[int, int | float]:
         if array.dtype.kind == "i":
             array = np.abs(array.astype(np.int64))
         # halves, whose sums are exact
-        low, high = (array.astype(np.uint64) & 0xFFFFFFFF, array.astype(np.uint64) >> 32)
+        whole = array.astype(np.uint64)
+        low, high = whole & np.uint64(0xFFFFFFFF), whole >> np.uint64(32)
         return array.size, int(low.sum()) + (int(high.sum()) << 32)
     if array.dtype.kind not in "fc":
         return array.size, 0
