@@ -131,6 +131,16 @@ def _walk_plainly(cov, entering, rows, columns, row, stop, both, normalize):
     return np.array(held), stop, False
 
 
+def _group(single):
+    """Type and number of lanes, places of the columns of two groups, and what takes these back."""
+    kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
+    if single:
+        kind, lanes = np.float32, walk.SINGLE_LANES
+        place, column_in = walk.single_lane_of, walk.single_column_of
+    same = {"rtol": 1e-4 if single else 1e-12, "atol": 1e-4 if single else 1e-12}
+    return kind, lanes, np.array([place(at) for at in range(2 * lanes)]), column_in, same
+
+
 @pytest.mark.parametrize(
     ("both", "normalize", "single"),
     [(True, True, False), (None, None, False), (True, True, True), (None, True, True)],
@@ -142,12 +152,7 @@ def test_walk_of_columns(rng, both, normalize, single):
     def descend(cov, entering, rows, columns, at, row, stop, left, both, normalize):
         return walk.descend(cov, entering, rows, columns, at, row, stop, left, both, normalize)
 
-    kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
-    if single:
-        kind, lanes = np.float32, walk.SINGLE_LANES
-        place, column_in = walk.single_lane_of, walk.single_column_of
-    same = {"rtol": 1e-4 if single else 1e-12, "atol": 1e-4 if single else 1e-12}
-    places = np.array([place(column) for column in range(2 * lanes)])
+    kind, lanes, places, column_in, same = _group(single)
     assert [column_in(lane) for lane in places] == list(range(2 * lanes))
     assert sorted(places[:lanes]) == list(range(lanes))
     for high, found in ((1e9, None), (2.0, None), (1e9, "row"), (1e9, "column")):
@@ -200,12 +205,7 @@ def test_walk_of_a_block_keeps_what_it_passes(rng, normalize, single, n_rows):
     def near_lanes(cov, entering, rows, columns, at, row, left, normalize):
         return walk.near_lanes(cov, entering, rows, columns, at, row, left, normalize)
 
-    kind, lanes, place, column_in = np.float64, walk.LANES, walk.lane_of, walk.column_of
-    if single:
-        kind, lanes = np.float32, walk.SINGLE_LANES
-        place, column_in = walk.single_lane_of, walk.single_column_of
-    same = {"rtol": 1e-4 if single else 1e-12, "atol": 1e-4 if single else 1e-12}
-    places = np.array([place(column) for column in range(2 * lanes)])
+    kind, lanes, places, column_in, same = _group(single)
     rows = rng.normal(size=(4, 40)).astype(kind)
     columns = rng.normal(size=(4, lanes)).astype(kind)
     cov, entering = rng.normal(size=lanes).astype(kind), rng.normal(size=40).astype(kind)
