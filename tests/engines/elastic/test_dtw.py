@@ -92,23 +92,6 @@ def test_neighbors_are_those_of_the_oracle(
 
 
 @pytest.mark.gpu
-def test_few_pairs_bring_the_series_that_they_name_to_a_gpu(rng, monkeypatch):
-    if (missing := find_engine("cupy").available()) is not None:
-        pytest.skip(missing)
-    dtw = importlib.import_module("skts.engines.cupy.elastic.dtw")
-    upload, brought = dtw.upload, []
-    monkeypatch.setattr(dtw, "upload", lambda side: (brought.append(len(side)), upload(side))[1])
-    left, right = (Series.of(rng.normal(size=(n, 1, 9))) for n in (40, 50))
-    pairs = np.column_stack([rng.integers(0, 40, 90), rng.integers(0, 50, 90)])
-    few = pairs[[3, 5, 3]]
-    for some, expected in ((few, [2, 2]), (pairs, [40, 50]), (few, [])):
-        brought.clear()
-        found = run(DTWPairs(left, right, some), engine="cupy")
-        assert brought == expected
-        assert_array_equal(found, run(DTWPairs(left, right, some), engine="numba"))
-
-
-@pytest.mark.gpu
 def test_rows_are_cut_short_by_whole_warps(rng, monkeypatch):
     """Ties are counted by warps."""
     if (missing := find_engine("cupy").available()) is not None:
