@@ -208,8 +208,12 @@ class DTWTiles:
 
         from . import dtw
 
+        both_sides = sum(
+            dtw.device_bytes(len(side), side.n_channels, side.n_timepoints)
+            for side in reduction.sides
+        )
         part, rows = reduction, tile.rows
-        if not self._wholly_on_device(reduction, tile.shape[0]):
+        if both_sides > self.prepared.capacity // 2:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
         left, right = part.sides
@@ -222,24 +226,6 @@ class DTWTiles:
             return found.get()
         i, j = part.pairs[rows].T
         return settled(part.warping, found.get(), left.take(i), right.take(j))
-
-    def _wholly_on_device(self, reduction: DTWPairs, n_pairs: int) -> bool:
-        """Whether both sides are, or come to be, on the device as a whole.
-
-        They do not where so many pairs name few of their series, nor where they are too large.
-        """
-        from .dtw import device_bytes
-
-        whole = some = 0
-        for side in reduction.sides:
-            size = device_bytes(1, side.n_channels, side.n_timepoints)
-            whole += size * len(side)
-            some += size * min(n_pairs, len(side))
-        if whole > self.prepared.capacity // 2:
-            return False
-        return 2 * some >= whole or all(
-            self.prepared.holds(side.owner, _key(0, len(side))) for side in reduction.sides
-        )
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
@@ -315,6 +301,8 @@ class DTWTiles:
         self, series: Series, start: int, stop: int, rescaling: Any = None
     ) -> DeviceSeries:
         """Some series on the current device, in float64, or rescaled in float32."""
+        import cupy
+
         from . import dtw
 
         def build() -> tuple[DeviceSeries, int]:
@@ -324,14 +312,8 @@ class DTWTiles:
                 made = dtw.rescale(self._on_device(series, start, stop), rescaling)
             return made, made.buffer.nbytes + made.lengths.nbytes
 
-        return self.prepared.get(series.owner, _key(start, stop, rescaling), build)
-
-
-def _key(start: int, stop: int, rescaling: Any = None) -> tuple[Any, ...]:
-    """Under which some series of a set are kept that lie on the current device."""
-    import cupy
-
-    return "series", cupy.cuda.Device().id, rescaling, start, stop
+        key = ("series", cupy.cuda.Device().id, rescaling, start, stop)
+        return self.prepared.get(series.owner, key, build)
 
 
 def _unpadded(series: Series) -> Series:
