@@ -180,6 +180,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(RotationRadiusNeighbors(queries.take(slice(5)), series(1100, 60), 16.0)),
         Example(SBDAssign(shapes, centers)),
         Example(SBDCenters(shapes, labels, shifts, 5)),
+        # too many members to write them down
+        Example(SBDCenters(shapes, labels // 4, shifts, 2)),
         Example(SBDMatrix(shapes, centers)),
         Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
         Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),

@@ -192,6 +192,8 @@ def _of_shapes(choose: _Choice) -> Iterator[Change]:
         yield f"{_CUPY}.kshape.tiles", "MOMENT_POINTS", NOTHING
     if choose((False, True), "centers"):
         yield "skts.cluster._kshape", "FEW_VALUES", NOTHING
+    if choose((False, True), "members"):
+        yield "skts.engines.numba.kshape.members", "FEW", NOTHING
     if choose((False, True), "many"):
         yield f"{_CUPY}.kshape.centers", "FEW", NOTHING
         yield f"{_CUPY}.kshape.tiles", "FEW", NOTHING

@@ -62,6 +62,9 @@ WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8, "dtw_radius_neighbors": 8}
 
+#: Priority of a stream whose kernels begin before others that wait: any number below 0.
+FIRST = -1
+
 
 class DeviceStore(PreparedStore):
     """A store of data that streams prepare, for workers with streams of their own."""
@@ -257,9 +260,10 @@ class CupyEngine(
         with self._one_device(self.lanes(reduction)) as (device, lane), cupy.cuda.Device(device):
             if lane == 0:
                 return super().compute(reduction, tile, cancel)
-            # one stream a device: CuPy's pool holds memory for each stream, for the next work
+            # one stream a device: CuPy's pool holds memory for each stream, for the next work; what
+            # it is given comes before blocks of the other lane that wait, which fill its pauses
             if device not in self._streams:
-                self._streams[device] = cupy.cuda.Stream(non_blocking=True)
+                self._streams[device] = cupy.cuda.Stream(non_blocking=True, priority=FIRST)
             with self._streams[device]:
                 return super().compute(reduction, tile, cancel)
 

@@ -24,6 +24,7 @@ from skts.engines.families.kshape import centers as centers_work
 from skts.engines.families.kshape.centers import Centers
 from skts.engines.families.kshape.distances import Assignment
 from skts.engines.families.kshape.eigenvectors import krylov
+from skts.engines.numba.kshape import members as members_on_the_cpu
 from skts.engines.numba.kshape import sbd as sbd_on_the_cpu
 from tests import reference_sbd as reference
 
@@ -33,6 +34,13 @@ def shapes(rng, n_series, n_timepoints, n_channels=1, centered=True):
     if centered:
         values -= values.mean(axis=2, keepdims=True)
     return Shapes.of(values)
+
+
+@pytest.fixture(params=["written down", "where they lie"])
+def members(request, monkeypatch):
+    """Members of a cluster as a matrix, as few are, and read by kernels."""
+    most = {"written down": 1 << 20, "where they lie": 0}[request.param]
+    monkeypatch.setattr(members_on_the_cpu, "FEW", most)
 
 
 def assert_same_centers(found, expected):
@@ -160,6 +168,7 @@ def test_series_of_zeros_are_at_distance_one_without_shift(engine, rng):
     assert run(SBDAssign(Shapes.of(X), Shapes.of(C)), engine=engine).labels[1] == 0
 
 
+@pytest.mark.usefixtures("members")
 @pytest.mark.parametrize(
     ("n_series", "n_timepoints", "n_channels", "centered"),
     [
@@ -184,6 +193,7 @@ def test_centers(engine, rng, n_series, n_timepoints, n_channels, centered):
         assert_same_centers(run(work, engine=engine).values, expected)
 
 
+@pytest.mark.usefixtures("members")
 def test_members_are_aligned_in_the_direction_of_their_shifts(engine):
     n = 30
     shape = np.sin(np.arange(n)) * (np.abs(np.arange(n) - 15) < 5)
@@ -194,6 +204,7 @@ def test_members_are_aligned_in_the_direction_of_their_shifts(engine):
     assert_allclose(center[0], expected / expected.std(), atol=1e-10)
 
 
+@pytest.mark.usefixtures("members")
 @pytest.mark.parametrize("n_timepoints", [20, 80])
 def test_centers_of_one_series_of_none_and_of_zeros(engine, rng, n_timepoints):
     X = shapes(rng, 4, n_timepoints).values
@@ -207,6 +218,7 @@ def test_centers_of_one_series_of_none_and_of_zeros(engine, rng, n_timepoints):
     assert_allclose(run(alone, engine=engine).values[0], X[0] / X[0].std(), atol=1e-10)
 
 
+@pytest.mark.usefixtures("members")
 @pytest.mark.parametrize("n_timepoints", [16, 96])
 def test_degenerate_eigenvalues_take_the_projection_of_the_sum(engine, rng, n_timepoints):
     basis = np.linalg.qr(rng.normal(size=(n_timepoints, 4)))[0].T
@@ -220,6 +232,7 @@ def test_degenerate_eigenvalues_take_the_projection_of_the_sum(engine, rng, n_ti
         assert_same_centers(found, reference.centers(X.values, zeros, zeros, 1))
 
 
+@pytest.mark.usefixtures("members")
 def test_a_sum_at_rounding_level_takes_the_sign_of_the_first_member(engine, rng):
     X = shapes(rng, 5, 80).values
     X = np.concatenate([-X, X])
@@ -229,6 +242,7 @@ def test_a_sum_at_rounding_level_takes_the_sign_of_the_first_member(engine, rng)
     assert_same_centers(center, reference.centers(X, zeros, zeros, 1)[0])
 
 
+@pytest.mark.usefixtures("members")
 def test_close_eigenvalues_are_told_apart(fast_engine, rng):
     n = 120
     basis = rng.normal(size=(12, n))
@@ -239,6 +253,28 @@ def test_close_eigenvalues_are_told_apart(fast_engine, rng):
     zeros = np.zeros(12, np.int32)
     (center,) = run(SBDCenters(Shapes.of(X), zeros, zeros, 1), engine=fast_engine).values
     assert abs(abs(center[0] @ basis[0]) / np.sqrt(n) - 1) < 1e-9
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_members_that_are_written_down_are_those_that_kernels_read(rng, n_channels, centered):
+    n = 9
+    X = rng.normal(size=(30, n_channels, n))
+    X[3, 0], X[4], X[5] = 2.0, 0.0, X[5] * 2.0**300
+    labels = np.zeros(30, np.int32)
+    shifts = rng.integers(1 - n, n, 30).astype(np.int32)
+    shifts[:7] = 0, 1 - n, n - 1, 0, 0, 2, -2
+    work = SBDCenters(Shapes.of(X), labels, shifts, 1, None, centered)
+    each = work.members(0)
+    few = members_on_the_cpu.FewMembers(work, each)
+    read = members_on_the_cpu.Members(work, each, np.zeros(1, np.uint8))
+    assert work.series.flat.any()
+    assert_array_equal(few.rows(0, 30), read.rows(0, 30))
+    assert_array_equal(few.rows(7, 9), read.rows(7, 9))
+    assert_allclose(few.sum(), read.sum(), rtol=1e-14, atol=1e-14 * np.abs(read.sum()).max())
+    vectors = rng.normal(size=(2, n_channels * n))
+    product = read.product(vectors)
+    assert_allclose(few.product(vectors), product, rtol=0, atol=1e-14 * np.abs(product).max())
 
 
 def test_krylov_says_when_it_is_not_there(rng):

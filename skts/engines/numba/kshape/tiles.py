@@ -29,6 +29,7 @@ from ...families.kshape.shapes import Shapes
 from ...host.shapes import fft_length
 from .._blas import one_blas_thread
 from . import sbd
+from .members import few_bytes, members_of
 
 __all__ = ["SBDTiles"]
 
@@ -110,7 +111,8 @@ class SBDTiles:
         """Bytes held for some centres: a basis and its images, or S."""
         n = reduction.series.n_channels * reduction.series.n_timepoints
         chunk = 8 * CHUNK * n if n <= SMALL else 0
-        return 0, 8 * n * (3 * min(128, n) + rows + 8) + 16 * min(n, SMALL) ** 2 + chunk
+        steps = 8 * n * (3 * min(128, n) + rows + 8) + 16 * min(n, SMALL) ** 2
+        return 0, steps + chunk + few_bytes(reduction)
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters: the certified ones, which follow from the members alone."""
@@ -121,46 +123,35 @@ class SBDTiles:
 
     def _sbd_center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
         """The centre of a cluster, of shape (n_channels, n_timepoints)."""
-        shapes, weights = reduction.series, reduction.weights
-        members = reduction.members(cluster)
-        shape = shapes.values.shape[1:]
+        shape = reduction.series.values.shape[1:]
         n = shape[0] * shape[1]
-        if members.size == 0:
+        members = members_of(reduction, cluster, cancel)
+        if members is None:
             return np.zeros(shape)
-        # only what is centred can be a constant that centring leaves nothing of
-        flat = shapes.flat if reduction.centered else np.zeros(shapes.flat.shape, np.uint8)
-        weights = np.ones(len(shapes)) if weights is None else weights
-        known = shapes.values, flat, weights
+        n_members = int(reduction.counts[cluster])
 
         def centered(vectors: np.ndarray) -> np.ndarray:
             return center_space(vectors, shape[0], reduction.centered)
 
         def apply(vectors: np.ndarray) -> np.ndarray:
-            out = np.zeros((len(vectors), *shape))
             # vectors are centred but for rounding, which grows where they were scaled up
-            lanes = np.ascontiguousarray(centered(vectors)).reshape(out.shape)
-            sbd.gram_product(*known, members, reduction.shifts, lanes, out, cancel)
-            return centered(out.reshape(len(vectors), n))
+            return centered(members.product(centered(vectors)))
 
         def rows(start: int, stop: int) -> np.ndarray:
-            out = np.empty((stop - start, *shape))
-            sbd.aligned(*known, members[start:stop], reduction.shifts, out)
-            return centered(out.reshape(len(out), n))
+            return centered(members.rows(start, stop))
 
         def member(number: int) -> np.ndarray:
             return rows(number, number + 1)[0]
 
         def dense() -> tuple[np.ndarray, np.ndarray]:
-            return _eigenvectors(rows, members.size, n, cancel)
+            return _eigenvectors(rows, n_members, n, cancel)
 
-        sums = np.zeros(shape)
-        sbd.member_sums(*known, members, reduction.shifts, sums)
-        total = centered(sums.reshape(1, n))[0]
+        total = centered(members.sum()[np.newaxis])[0]
         if n <= SMALL:
-            vector = choose_shape(*dense(), total, members.size, member)
+            vector = choose_shape(*dense(), total, n_members, member)
         else:
             guess = centered(generic_vector(n)[np.newaxis])[0]
-            vector = leading_shape(apply, total, guess, members.size, dense=dense, member=member)
+            vector = leading_shape(apply, total, guess, n_members, dense=dense, member=member)
         return scaled_center(vector, reduction.centered).reshape(shape)
 
 

@@ -71,7 +71,14 @@ class Stream:
     null: Stream
     _next = 1
 
-    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False) -> None:
+    def __init__(
+        self,
+        null: bool = False,
+        non_blocking: bool = False,
+        ptds: bool = False,
+        *,
+        priority: int | None = None,
+    ) -> None:
         with lock:
             self.ptr = 0 if null else Stream._next
             Stream._next += not null
