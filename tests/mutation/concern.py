@@ -3,7 +3,7 @@
 There are three tables. With ``interpreted`` Numba's functions run as plain Python: a change needs
 no compilation, and calls inside of kernels are seen; tests that take longer than `LONGEST` then, or
 need compiled code, are left to the table ``compiled``. In ``emulated`` are those marked `gpu`, on
-the emulator of one.
+the emulator of one. A test that reads a CUDA source for a kernel of its own calls all of it.
 """
 
 from __future__ import annotations
