@@ -27,6 +27,7 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.certify import Bound, dtw_bound, gamma
+from skts.engines.core.constants import SCORE_ABOVE32, SCORE_ABOVE64, TAKES_NO_PART
 from skts.engines.families.elastic.soft import points_in_reach
 from skts.engines.families.profile import lines as profile_lines
 from skts.engines.families.profile.mk import PairWalk
@@ -445,6 +446,32 @@ def test_match_keys_in_float32(together):
         assert_allclose(out[:22], query, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("magnitude", "heaviest"), [(2.0, 2.0**-9), (2.0**40, 2.0), (4.0, 2.0)])
+def test_windows_that_match_keys_judge(monkeypatch, magnitude, heaviest):
+    """By their squares about the mean, and by the weights between which values are certified."""
+    for name, found in (("products", None), ("bounds", 0.0), ("least", -groups._NEVER)):
+        monkeypatch.setattr(groups, name, lambda *_, found=found: found)
+    monkeypatch.setattr(groups, "_products", lambda *_: None)
+    monkeypatch.setattr(groups, "_judge", lambda *_: None)
+    length, width, lightest = 8, 50, 2.0**-20
+    rows, windows = np.zeros((1, 2 * width)), np.zeros((1, width + 1))
+    surveyed = groups.Surveyed(
+        np.zeros((1, 1, width)), np.array([width]), rows, *2 * (np.zeros((2, *windows.shape)),),
+        windows, rows, rows, rows, np.array([[magnitude, lightest, heaviest]]),
+    )  # fmt: skip
+    numbers = np.zeros(11)
+    query = np.ones(length), (np.zeros(length), length, 1, np.zeros(2, np.int64), numbers)
+    lists = 7 * (np.zeros(0),)
+    one = np.zeros(1, np.int64)
+    plain(groups._match_one)(
+        surveyed, *query, 0.0, False, 0, one, lists, (windows, windows), np.zeros(1)
+    )
+    wrong = 32 * U * width**2
+    most = min(heaviest, 2.0**38 / magnitude, 2.0**-13 / (U * length * magnitude))
+    least = max(1.000001 * length / most**2, 2.0**20 * wrong)
+    assert_allclose(numbers[[0, 1, 3]], [least, 0.999999 * length / lightest**2, wrong], rtol=1e-12)
+
+
 def test_shapelet_keys():
     """Two shapelets of 3 points in units of a series about 1, which are twice as large."""
     points = np.array([2.0, 0.0, 3.0, 1.0, 1.0, 4.0])
@@ -525,6 +552,38 @@ def test_errors_of_a_band_and_a_panel_on_a_gpu(normalize):
     assert_allclose(found[8:15], [3, 5, 7, 3e-3, 6, -0.5, 1.5], rtol=1e-12)
     after = slack[0] + 3 * slack[2] - slack[1] - 2 * slack[3]
     assert_allclose(found[15], after, rtol=1e-6, atol=1e-20)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("slack", [0.0, 2.0**-40, 0.2, 3.0])
+def test_scores_that_are_looked_at_on_a_gpu(slack):
+    """From the score of a neighbour that is known, less its error; half of the error at least."""
+    scores = np.array([0.0, 1e-9, 0.29, 1.5 * slack, 7.0])
+    singles = scores.astype(np.float32).view(np.int32)
+    doubles = (scores.view(np.int64) >> 32).astype(np.int32)
+    kernel = """const int* known, double slack, double* found) {
+        for (int k = 0; k < 6; ++k) {
+            found[k] = least_to_look_at<float>(known[k], slack);
+            found[6 + k] = least_to_look_at<double>(known[6 + k], slack);
+        }"""
+    known = np.array([*singles, TAKES_NO_PART, *doubles, TAKES_NO_PART], np.int32)
+    found = run_on_a_gpu("profile/join.cu", kernel, known, np.float64(slack))
+
+    def single(bound):
+        below = np.float32(bound)
+        below = np.nextafter(below, np.float32(0)) if float(below) > bound else below
+        return int(below.view(np.int32))
+
+    def double(bound):
+        return int(np.float64(bound).view(np.int64)) >> 32
+
+    singly, doubly = singles.view(np.float32), (doubles.astype(np.int64) << 32).view(float)
+    for least, bits, share, one in (
+        (singly.astype(float), single, SCORE_ABOVE32, found[:6]),
+        (doubly, double, SCORE_ABOVE64, found[6:12]),
+    ):
+        bounds = [max((each - slack) * (1 - share), slack / 2) for each in least]
+        assert one.tolist() == [*(max(bits(each) - 1, 1) for each in bounds), TAKES_NO_PART]
 
 
 @pytest.mark.gpu

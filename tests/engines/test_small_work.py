@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
+from numba.core.registry import CPUDispatcher
 from numpy.testing import assert_array_equal
 
 import skts
@@ -33,6 +35,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.core import compiling
+from skts.engines.families.elastic.distances import ShapeDTW
 from skts.engines.host import small_work
 from skts.engines.numba.elastic import by_numpy
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
@@ -41,12 +44,37 @@ from tests.examples_of_work import examples, leaves, reductions, small_examples
 TABLES = {"large": examples, "small": small_examples}
 
 
+@contextmanager
+def watched():
+    """Yield a list of choices: for each, whether NumPy is preferred, and whether a kernel ran."""
+    asked, called = [], set()
+    prefer, call = small_work.prefer_numpy, CPUDispatcher.__call__
+
+    def choose(*arguments, **options):
+        asked.append((prefer(*arguments, **options), arguments[1:]))
+        return asked[-1][0]
+
+    def start(kernel, *arguments, **named):
+        called.add(kernel)
+        return call(kernel, *arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("skts.engines") and hasattr(module, "prefer_numpy"):
+                patch.setattr(module, "prefer_numpy", choose)
+        patch.setattr(CPUDispatcher, "__call__", start)
+        yield asked
+    asked[:] = [(preferred, not called.isdisjoint(kernels)) for preferred, kernels in asked]
+
+
 def both(work, answer=lambda result: result):
-    """Answers with kernels, and by NumPy."""
+    """Answers with kernels, and by NumPy, in whose place none runs: the answers do not tell."""
     found = []
     for choice in (False, True):
-        with replace_kernels(always=choice):
+        with replace_kernels(always=choice), watched() as choices:
             found.append(leaves(answer(run(work, engine="numba", n_jobs=1))))
+        if not config.DISABLE_JIT:  # else calls of kernels are those of functions
+            assert all(preferred != ran for preferred, ran in choices)
     return found
 
 
@@ -77,6 +105,18 @@ def test_warping(make_series, metric, alignment, window):
             ):
                 kernels, numpy = both(work)
                 assert numpy == kernels
+
+
+def test_paths_between_descriptors(make_series):
+    a, b, warping = make_series(9, 21, 2), make_series(6, 16, 2, shortest=7), ShapeDTW(reach=2)
+    pairs = np.array([[0, 3], [8, 5], [8, 0]])
+    for work in (
+        DTWMatrix(a, b, warping),
+        DTWPairs(a, b, pairs, warping),
+        DTWNeighbors(a, b, 3, warping=warping),
+    ):
+        kernels, numpy = both(work)
+        assert numpy == kernels
 
 
 def test_single_precision_keeps_its_own_kernels(make_series):

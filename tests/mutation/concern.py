@@ -3,7 +3,7 @@
 There are three tables. With ``interpreted`` Numba's functions run as plain Python: a change needs
 no compilation, and calls inside of kernels are seen; tests that take longer than `LONGEST` then, or
 need compiled code, are left to the table ``compiled``. In ``emulated`` are those marked `gpu`, on
-the emulator of one.
+the emulator of one. A test that reads a CUDA source for a kernel of its own calls all of it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Recorder(Plugin):
     """
 
     def __init__(self, root: Path, part: Part, so_far: Path, deadline: float) -> None:
-        self.prefix = str(root) + "/"
+        self.root, self.prefix = root, str(root) + "/"
         self.part, self.mode, self.so_far, self.deadline = part, part.mode, so_far, deadline
         self.cases: dict[str, list[str]] = {}
         self.too_long: set[str] = set()
@@ -131,6 +131,14 @@ class Recorder(Plugin):
             module = next(m for m in self.kernels if m.endswith(f"/{file}"))
             self.called.add((self.prefix + module, name.partition("<")[0]))
             self.programs.add(f"{module}:{name if '<' in name else ''}")
+        elif code.co_qualname == "source" and not self._is_of_the_package(frame.f_back):
+            # a test that reads a source may call all of it, in a kernel of its own
+            module = f"{ENGINES}cupy/{frame.f_locals['name']}"
+            self.called |= {(self.prefix + m, f) for m, f in _functions_in(self.root, module)}
+            self.programs.add(f"{module}:")
+
+    def _is_of_the_package(self, frame: Any) -> bool:
+        return frame.f_code.co_filename.startswith(self.prefix + ENGINES)
 
     def _trace(self, frame: Any, event: str, arg: Any) -> None:
         if frame.f_code.co_filename.startswith(self.prefix):
@@ -140,7 +148,7 @@ class Recorder(Plugin):
         if code.co_filename.startswith(self.prefix):
             self._note(code, sys._getframe(1))
         # each function is heard once, so that kernels are as fast as without
-        return None if code.co_name == "load_kernel" else sys.monitoring.DISABLE
+        return None if code.co_name in ("load_kernel", "source") else sys.monitoring.DISABLE
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -438,6 +446,13 @@ def includers(root: Path, module: str) -> set[str]:
                 found.add(name)
                 waiting.append(name)
     return found
+
+
+@cache
+def _functions_in(root: Path, module: str) -> set[tuple[str, str]]:
+    """Return the functions of a CUDA source, and of those that it includes, with their files."""
+    files = [file for file in _cuda_sources(root) if module in {file, *includers(root, file)}]
+    return {(file, name) for file in files for name in cuda_functions((root / file).read_text())}
 
 
 @cache

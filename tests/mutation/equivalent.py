@@ -863,6 +863,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "CHECKS = (5, 7, 9, 12, 15, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
+            "grams = [choose_gram(size) for size in (100, 600, 1024, 2709, 3750, 5000, 10_000)]",
+            ("600 -> 599",),
+            "members of 599 and of 600 points have the same kernel",
+        ),
+        (
+            "kernels",
             "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
             ("600 -> 599",),
             "series of 599 and of 600 points have the same transform",
@@ -1475,6 +1481,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/many_channels.cu": [
         (
+            "walk_many_channels",
+            "for (int step = width / 4; step > 0; step /= 2)",
+            ("4 -> 3",),
+            "four lanes at most share 128 channels: of widths of 2 and 4, a third is a quarter",
+        ),
+        (
             "settle_runs",
             "if (!within || at + 1 < M || at >= C || lowers[r][q] < 0) continue;",
             ("|| -> && #2",),
@@ -1613,7 +1625,21 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the other bound holds, too, where it is not worth its time",
         ),
     ],
+    _E + "cupy/shapelets/scan.cuh": [
+        (
+            "may_be_best",
+            "if (judge.n_classes <= Tally<unsigned long long>::MOST) {",
+            ("<= -> <",),
+            "numbers of classes are the same in registers and in shared memory, and so is all else",
+        ),
+    ],
     _E + "cupy/shapelets/shapelets.cu": [
+        (
+            "nearest",
+            "constexpr int COLUMNS = 3;",
+            ("3 -> 4", "3 -> 2"),
+            "least scores are integers, each of the same sum, of whatever columns a lane has",
+        ),
         (
             "nearest",
             "for (int start = 0; start < nb; start += 32 * COLUMNS) {",
@@ -1695,7 +1721,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "fill_block",
-            "const bool has_row = block.n_cols > 1 || block.n_rows == 1;",
+            "const bool has_row = block.n_cols > 1;",
             ("> -> >=",),
             "where row and column meet both have the same sum, in the same order",
         ),

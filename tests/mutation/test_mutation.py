@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from skts.engines.cupy import programs
 from tests.mutation.__main__ import known_answers
 from tests.mutation.concern import (
     BUDGET,
@@ -20,6 +22,7 @@ from tests.mutation.concern import (
     FUZZED,
     OF_CONSTANTS,
     Part,
+    Recorder,
     Tables,
     concerned,
     group_of,
@@ -306,6 +309,25 @@ def test_kernels_meet_the_tests_that_count_what_they_do():
     for mode, wanted in (("compiled", [0, 2]), ("interpreted", [2])):
         names = [name for name, _ in concerned(table, ROOT, module, "f", mode)]
         assert set(names) == {list(of)[i] for i in wanted}
+
+
+def test_a_test_that_reads_a_source_calls_all_of_it(tmp_path):
+    """It has a kernel of its own, which calls functions with any numbers."""
+    cuda = "skts/engines/cupy"
+    part = Part("emulated", "tests/engines/test_claims.py", 0, 1, "")
+    wanted = {
+        f"{cuda}/profile/lengths.cu": {"correlation_error", "limits"},
+        f"{cuda}/include/warp.cuh": {"warp_largest"},
+    }
+    for caller, there in (("tests/engines/test_claims.py", True), (f"{cuda}/programs.py", False)):
+        recorder = Recorder(ROOT, part, tmp_path / "so_far", 0.0)
+        before = SimpleNamespace(f_code=SimpleNamespace(co_filename=f"{ROOT}/{caller}"))
+        frame = SimpleNamespace(f_locals={"name": "profile/lengths.cu"}, f_back=before)
+        recorder._note(programs.source.__code__, frame)
+        for file, functions in wanted.items():
+            called = {name for path, name in recorder.called if path == f"{ROOT}/{file}"}
+            assert functions <= called if there else not called
+        assert recorder.programs == ({f"{cuda}/profile/lengths.cu:"} if there else set())
 
 
 def test_host_code_meets_the_tests_that_need_no_gpu():

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skts import config_context, get_config
 from skts.engines import (
+    LEAST_NORMALIZED,
     ConcatenatedSeries,
     Criterion,
     DTWMatrix,
@@ -394,6 +395,20 @@ def test_windows_that_are_equal_but_for_rounding_make_no_better_split(rng):
         work = ShapeletSearch(series, np.arange(20), (5, 12), Criterion(classes, np.ones(2)))
         with config_context(verify=True):
             run(work, engine="numba")
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_normalised_distances_that_are_nearly_equal_have_no_cut(length):
+    """Also those of as few points as are normalised; of fewer points all that differ have one."""
+    values = np.tile([0.0, 3.0, 1.0, 2.0, 5.0][:length], (4, 1, 1))
+    values[2:, 0, -1] += 2.0**-38
+    series, classes = Series(values, np.full(4, length)), Criterion(np.arange(4) // 2, np.ones(2))
+    work = ShapeletSearch(series, np.arange(4), (length,), classes)
+    found = run(work, engine="oracle")
+    assert (found is None) == (length >= LEAST_NORMALIZED)
+    assert all(check.holds for check in work.verify(found, Sample(work)))
+    nothing = all(check.holds for check in work.verify(None, Sample(work)))
+    assert nothing == (found is None)
 
 
 def test_a_centre_that_points_the_other_way_is_found(table):

@@ -25,6 +25,8 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.certify import Bound, survivor_cap
+from skts.engines.cupy.elastic.programs import column_counts
+from tests.engines.test_claims import run_on_a_gpu
 
 
 def listed(series):
@@ -89,6 +91,26 @@ def test_neighbors_are_those_of_the_oracle(
     found = run(DTWNeighbors(queries, candidates, n_neighbors, precision=precision), engine=engine)
     assert_array_equal(found.indices, expected_indices)
     assert_array_equal(found.distances, expected_distances)
+
+
+@pytest.mark.gpu
+def test_a_lane_tells_which_of_its_columns_are_inside_the_band():
+    """For any place of the band, in both rows; bits of many columns take several words."""
+    each = """
+        for (int reach = 0; reach < 40; reach += 13)
+            for (int offset = -2 * reach - 70; offset < 2 * reach + 5; ++offset) {{
+                const Inside<{0}, true> inside(offset, reach);
+                for (int row = 0; row < 2; ++row)
+                    for (int k = 0; k < {0}; ++k) {{
+                        const int place = offset + k - row;
+                        const bool wanted = place >= 0 && place <= 2 * reach;
+                        found[wanted] += 1, found[2] += inside(k, row) != wanted;
+                    }}
+            }}"""
+    columns = *column_counts("float", 1), 30, 31, 33
+    found = run_on_a_gpu("elastic/dtw.cu", "double* found) {" + "".join(map(each.format, columns)))
+    assert found[:2].min() > 0
+    assert found[2] == 0
 
 
 @pytest.mark.gpu

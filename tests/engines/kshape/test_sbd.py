@@ -415,6 +415,41 @@ def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count, centered):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("n_centers", [1, 2, 5])
+def test_labels_that_errors_could_change_are_unclear_on_a_gpu(rng, n_centers):
+    """From the definition, of distances that are nearly equal, with errors of any size."""
+    import cupy
+
+    from skts.engines.cupy.kshape.sbd import THREADS
+    from skts.engines.cupy.loading import load_kernel
+
+    n, seen = 2 * THREADS + 9, set()
+    for doubts in (0.0, 0.1, 0.5, 0.6, 1.5, rng.uniform(0, 2, n_centers), np.inf):
+        doubts = np.full(n_centers, TIE) * doubts
+        distances = 0.25 + 0.125 * TIE * rng.integers(0, 40, (n, n_centers))
+        shifts = rng.integers(-9, 9, (n, n_centers)).astype(np.int32)
+        shifts[rng.random(shifts.shape) < 0.1] = UNCLEAR
+        ints, count = (cupy.zeros(shape, np.int32) for shape in ((2, n), 1))
+        nearest = cupy.zeros(n)
+        load_kernel("kshape/labels.cu", "nearest")(
+            -(-n // THREADS), THREADS,
+            distances=cupy.asarray(distances), shifts=cupy.asarray(shifts),
+            doubts=cupy.asarray(doubts), n_series=n, n_centers=n_centers,
+            labels=ints[0], label_shifts=ints[1], label_distances=nearest, n_unclear=count,
+        )  # fmt: skip
+        low, high = distances - doubts, distances + doubts
+        labels = (low <= high.min(axis=1, keepdims=True) + TIE).argmax(axis=1)
+        here = np.arange(n), labels
+        clear = high[here] <= low.min(axis=1) + TIE
+        wanted = np.where(clear, shifts[here], UNCLEAR)
+        assert_array_equal(ints.get(), [labels, wanted])
+        assert_array_equal(nearest.get(), distances[here])
+        assert count.get()[0] == (wanted == UNCLEAR).sum()
+        seen.update(zip(labels.tolist(), clear.tolist(), strict=True))
+    assert len(seen) == 2 * n_centers
+
+
+@pytest.mark.gpu
 def test_shifts_of_long_series_are_clear_on_a_gpu(rng):
     """All warps of a block look at their shifts: one that is far is found, and is no tie."""
     X = shapes(rng, 4, 7300)

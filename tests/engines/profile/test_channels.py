@@ -26,7 +26,7 @@ from skts.engines.core.plan import Tile
 from skts.engines.cupy.profile.channel_programs import choose_walk
 from skts.engines.families.profile import channels as family
 from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
-from skts.engines.numba.profile import channels
+from skts.engines.numba.profile import channel_tiles, channels
 from tests.engines.profile.test_join import KINDS, make_line
 
 GPU_TILES = "skts.engines.cupy.profile.channel_tiles.ChannelTiles"
@@ -465,3 +465,25 @@ def test_bounds_of_a_block_on_a_gpu_are_those_of_its_groups(rng, normalize):
             energies = 8 * unit * (mine[4] + other[4]) if unit > exact else 0
             assert_allclose(error, wanted, rtol=1e-3)
             assert_allclose(rest, 2.01 * (mine[3] + other[3] + energies), rtol=1e-6)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_channels_of_an_axis_are_as_each_would_be_alone(rng, normalize):
+    """Bounds of errors are taken from what lies there, and no answer tells whose it is."""
+    engine, n, length = find_engine("numba"), 200, 9
+    pools = make_channels(("offset", "walk", "flat", "noise"), n, rng)
+    known = [engine._windows(pool, length, normalize) for pool in pools]
+    lines = [engine._searched((pool, pool), length, normalize)[0] for pool in pools]
+    unit = min(line.unit for line in lines)
+    together = channel_tiles._make_axis(known, lines, length, normalize, unit)
+    assert (together.first, together.stop) == (0, n - length + 1)
+    for c, pair in enumerate(zip(known, lines, strict=True)):
+        alone = channel_tiles._make_axis(*([one] for one in pair), length, normalize, unit)
+        fields = ([*axis[1:-2], *axis.line] for axis in (together, alone))
+        for both, one in zip(*fields, strict=True):
+            assert_array_equal(both[c], one[0])
+        # of the groups, as they are described
+        for group in range(-(-together.stop // channels.GROUP)):
+            some = slice(group * channels.GROUP, (group + 1) * channels.GROUP)
+            means = lines[c].mean[some]
+            assert together.extents[c, group].tolist() == [means.min(), means.max()]

@@ -692,6 +692,50 @@ def test_a_tile_of_channels_takes_no_more_than_it_is_said_to(rng, exclusion):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (False, True)])
+@pytest.mark.parametrize("ranges", [0, 1, 2])
+def test_bounds_of_windows_that_touch_the_range_of_the_query(rng, squared, largest, ranges):
+    """From the definition, on small whole numbers: many ends of ranges are equal."""
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    cp = importlib.import_module("cupy")
+    windows = importlib.import_module("skts.engines.cupy.search.windows")
+    line = rng.integers(0, 4, 300).astype(np.float32)
+    place = np.zeros(1, windows._PLACE)
+    place["shift"] = 30
+    join, touching = np.max if largest else np.sum, 0
+    for length, _ in itertools.product((1, 2, 3, 5), range(4)):
+        query = rng.integers(0, 4, length).astype(np.float32)
+        envelope = np.sort(rng.integers(0, 4, (length, 2)).astype(np.float32), axis=1)
+        n = line.size - length + 1
+        affine, found = np.tile(np.float32([1, 0]), (n, 1)), cp.empty(n, np.float32)
+        windows.load_kernel("search/search.cu", "bounds")(
+            -(-n // windows.THREADS), windows.THREADS,
+            line=cp.asarray(line), n_windows=n, length=length, place=place,
+            affine=cp.asarray(affine), envelope=cp.asarray(envelope), query=cp.asarray(query),
+            squared=squared, largest=largest, ranges=ranges, cost=found,
+        )  # fmt: skip
+        there = np.lib.stride_tricks.sliding_window_view(line, length)
+        for z, bound in zip(there, found.get(), strict=True):
+
+            def cost(points, low, high):
+                beyond = np.maximum(np.maximum(points - high, low - points), 0)
+                return join(beyond**2 if squared else beyond)
+
+            wanted = cost(z, *envelope.T)
+            if ranges and length > 2:
+                inner = query[1:-1]
+                other = cost(inner, z.min(), z.max())
+                meet = inner.min() <= z.max() and z.min() <= inner.max()
+                both = ranges == 2 and meet and not largest
+                touching += inner.min() == z.max() or z.min() == inner.max()
+                wanted = wanted + other if both else max(wanted, other)
+            assert bound == wanted
+    assert touching > 20 or not ranges
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("listed", [False, True])
 def test_lists_are_walked_by_any_number_of_blocks(rng, listed):
     """Answers do not tell: of fewer windows the search begins with looser limits."""

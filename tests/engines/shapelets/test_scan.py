@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skts.engines import Criterion, Series, ShapeletSearch, run
+from skts.engines import Criterion, Series, ShapeletSearch, VarianceCriterion, run
 from skts.engines.numba.shapelets import tiles
 from skts.engines.numba.shapelets.order_lines import MANY, OrderLine, make_scratch, promise
+from skts.engines.numba.shapelets.variance_lines import promise_of_variance
 
 
 def work_of(scale, **options):
@@ -94,6 +95,31 @@ def test_lines_promise_what_the_best_cut_has_in_any_order_of_what_is_open(rng, n
         assert low == -np.inf or (cuts.gap >= low).all()
         equal += reached.any()
     assert equal > 100
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_lines_promise_what_the_best_cut_has_where_members_have_errors_of_their_own(rng, n_classes):
+    """Some distances are exact, others off by little or by much, in any order."""
+    n, tight = n_classes + 6, 0
+    labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, 6))
+    for criterion, bound in (
+        (Criterion(labels, np.ones(n_classes)), promise),
+        (VarianceCriterion(rng.normal(size=n)), promise_of_variance),
+    ):
+        tables, scratch = criterion.tables(), make_scratch(n, n_classes)
+        for _ in range(300):
+            squares, sure = rng.uniform(0.5, 2.0, n), rng.random(n) < 0.4
+            errors = rng.choice([1e-9, 0.02, 0.3], n)
+            line = OrderLine(squares, sure, errors, errors.max())
+            gain, high, _ = bound(line, tables, np.int64(-1), scratch)
+            off = np.where(sure, 0.0, errors)
+            exact = np.sqrt(squares + off * rng.choice([-1, -0.5, 0, 0.5, 1], (200, n)))
+            cuts = criterion.best_cuts(exact, np.zeros(200, bool))
+            assert gain >= cuts.gain.max()
+            reached = cuts.gain == gain
+            assert (cuts.gap[reached] <= high).all()
+            tight += reached.any()
+    assert tight > 100
 
 
 @pytest.mark.parametrize("n", [1, 5, 200])

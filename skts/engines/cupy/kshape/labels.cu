@@ -67,8 +67,8 @@ extern "C" __global__ void nearest(
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_series) return;
     const double* row = distances + i * n_centers;
-    double high = row[0] + doubts[0], low = row[0] - doubts[0];
-    for (int j = 1; j < n_centers; ++j) {
+    double high = Arithmetic<double>::infinity(), low = high;
+    for (int j = 0; j < n_centers; ++j) {
         high = fmin(high, row[j] + doubts[j]);
         low = fmin(low, row[j] - doubts[j]);
     }

@@ -170,8 +170,8 @@ __device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work,
     const int lane = threadIdx.x & 31, length = work.length;
     const double row_mean = NORMALIZE ? row_line.mean[block.row] : 0.0;
     const double col_mean = NORMALIZE ? col_line.mean[block.col] : 0.0;
-    // sums of the first row, and of the first column from this row on
-    const bool has_row = block.n_cols > 1 || block.n_rows == 1;
+    // sums of the first row, which a single column does without, and of the first column from this row on
+    const bool has_row = block.n_cols > 1;
     const int below = has_row ? 1 : 0, n_below = block.n_rows - below;
     double sums[3][SUMS] = {};
     for (int start = 0; start < length; start += SPAN) {
@@ -193,7 +193,6 @@ __device__ __forceinline__ void fill_block(WarpMemory& memory, const Work& work,
     const int number = lane - below;
     const double one = __shfl_sync(ALL, down, number & (SUMS - 1)), other = __shfl_sync(ALL, further, number & (SUMS - 1));
     double value = number < 0 ? across : number < SUMS ? one : other;
-    if (block.n_rows == 1) value = across;
     __syncwarp();
     memory.covariances[lane * PITCH] = value;
     for (int col = 1; col < block.n_cols; ++col) {

@@ -393,7 +393,7 @@ class Lines:
         Series of few values, as of switches, have thousands that are equal.
         """
         n, (n_channels, width) = len(bounds), self.values.shape[1:]
-        series, start, length, way = bounds.view(cp.int32).reshape(n, -1)[:, 4:].T.astype(np.int64)
+        series, start, length, way = bounds.view(cp.int32)[:, 4:].T.astype(np.int64)
         # the first is the one that would be chosen
         order = cp.lexsort(cp.stack((start << 32 | way, length << 32 | series)))
         series, start, length, way = (field[order] for field in (series, start, length, way))
@@ -409,7 +409,7 @@ class Lines:
 
     def _in_order(self, bounds: cp.ndarray) -> cp.ndarray:
         """Bounds of candidates in descending order, sorted on the device."""
-        high = bounds.view(cp.int32).reshape(len(bounds), -1)[:, 2].astype(np.int64)
+        high = bounds.view(cp.int32)[:, 2].astype(np.int64)
         # floats order as integers do once negative ones are turned over
         high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
         return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]

@@ -244,7 +244,7 @@ class MotifPair(FollowedUp, Reduction):
         return [
             PairWalk(
                 self.series, self.length, self.exclusion, self.normalize, order, gaps, 1.0,
-                (np.inf, -1, -1), 1, max(2, n_windows),
+                (np.inf, -1, -1), 1, n_windows,
             )
         ]  # fmt: skip
 
