@@ -52,14 +52,14 @@ class Done:
                 if array is not None:
                     arrays[name] = value, array.copy()
                 elif isinstance(value, int | float | np.number | np.bool_):
-                    self._add(kernel, name, *_told(np.asarray(value))[1:])
+                    self._add(kernel, name, _told(np.asarray([value]), np.zeros(1, int))[1])
             yield
             for name, (value, before) in arrays.items():
                 after = _on_the_host(value)
                 # bits, since what is not a number is not the same as itself
                 changed = (_bits(before) != _bits(after)).any(axis=1).reshape(after.shape)
                 if changed.any():
-                    self._add(kernel, name, *_told(after[changed]))
+                    self._add(kernel, name, *_told(after[changed], np.flatnonzero(changed)))
 
         return watching
 
@@ -83,10 +83,11 @@ class Done:
     def _add_returned(self, kernel: str, name: str, returned: Any) -> None:
         for part, value in _leaves(f"{name} ", returned):
             if isinstance(value, int | float | np.generic | np.ndarray):
-                self._add(kernel, part, *_told(np.asarray(value)))
+                numbers = np.atleast_1d(value).ravel()
+                self._add(kernel, part, *_told(numbers, np.arange(numbers.size)))
 
     def told(self) -> dict[str, dict[str, list[int | float]]]:
-        """Return, by kernel and argument, the sum of a number, or how many changed and theirs."""
+        """Return, by kernel and argument, the sum of a number, or how many changed and their sums."""
         return {
             kernel: {name: list(map(_rounded, sums[name])) for name in sorted(sums)}
             for kernel, sums in sorted(self._sums.items())
@@ -159,19 +160,30 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1, 1).view(unit)
 
 
-def _told(array: np.ndarray) -> tuple[int, int | float]:
-    """How many numbers there are, and the sum of those that are finite, without their signs."""
+def _told(array: np.ndarray, places: np.ndarray) -> tuple[int, int | float, int | float]:
+    """How many numbers there are, and two sums of those that are finite, without their signs.
+
+    The second is one of products with what follows from their places, so that numbers that have
+    changed theirs are seen.
+    """
+    shares = places * 40503 % 997 + 1
     if array.dtype.kind in "biu":
         if array.dtype.kind == "i":
             array = np.abs(array.astype(np.int64))
         # halves, whose sums are exact
         whole = array.astype(np.uint64)
         low, high = whole & np.uint64(0xFFFFFFFF), whole >> np.uint64(32)
-        return array.size, int(low.sum()) + (int(high.sum()) << 32)
+        sums = (
+            int((low * by).sum()) + (int((high * by).sum()) << 32)
+            for by in (np.uint64(1), shares.astype(np.uint64))
+        )
+        return array.size, *sums
     if array.dtype.kind not in "fc":
-        return array.size, 0
+        return array.size, 0, 0
+    finite = np.isfinite(array)
     with np.errstate(over="ignore"):  # of what was in memory before
-        return array.size, float(np.abs(array[np.isfinite(array)]).astype(float).sum())
+        sizes = np.abs(array[finite]).astype(float)
+        return array.size, float(sizes.sum()), float((sizes * (1 + shares[finite] / 997)).sum())
 
 
 def _rounded(number: int | float) -> int | float:
