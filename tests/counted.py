@@ -87,7 +87,7 @@ class Done:
                 self._add(kernel, part, *_told(numbers, np.arange(numbers.size)))
 
     def told(self) -> dict[str, dict[str, list[int | float]]]:
-        """Return, by kernel and argument, the sum of a number, or how many changed and both sums."""
+        """Return, by kernel and argument, a number's sum, or how many changed and both sums."""
         return {
             kernel: {name: list(map(_rounded, sums[name])) for name in sorted(sums)}
             for kernel, sums in sorted(self._sums.items())
