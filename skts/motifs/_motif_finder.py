@@ -704,6 +704,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ) -> list[list[KnownNeighbors]]:
         """The neighbours that are kept, on a line whose last series has lost points."""
         known = getattr(self, "_known", None)
+        if known is not None and any(one.overwritten for sides in known for one in sides):
+            known = None  # by an update that failed, or of a copy
         if known is not None and np.array_equal(windows[0].pool.starts, self._pools[0].starts):
             return [
                 [one.moved(each, place, dropped) for one in sides]

@@ -17,6 +17,7 @@ from ..engines import (
     MotifPair,
     Reduction,
     WindowDistances,
+    whole_windows,
 )
 from ._records import Discord, Motif
 
@@ -116,6 +117,10 @@ class WindowSet(NamedTuple):
     def number(self) -> int:
         """How many there are, those that touch gaps included."""
         return self.pool.n_windows(self.length)
+
+    def finite(self, since: int) -> np.ndarray:
+        """Which windows from a place on are finite."""
+        return whole_windows(np.isfinite(self.pool.points[since:]), self.length)
 
     def join(self, **options: Any) -> Join:
         """The work of a profile."""
