@@ -53,6 +53,27 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
+        series, whole = reduction.series, tile.shape == (1, reduction.shape[1])
+        if not whole or reduction.queries is not series or series.origin is None:
+            return self._distances(reduction, tile, cancel)
+        # of a window of a line that grows, those to windows that were there before are known
+        place, key = int(reduction.positions[tile.row]), ("row", reduction.length, reduction.normalize)
+
+        def build() -> tuple[np.ndarray, int]:
+            dropped = series.origin.dropped
+            before, _ = self._before(series, reduction.length, (*key, place + dropped))
+            known = np.empty((1, 0)) if before is None else before[:, dropped:]
+            new = tile._replace(col=known.shape[1])
+            found = np.hstack([known, self._distances(reduction, new, cancel)])
+            return found, found.nbytes
+
+        found: np.ndarray = self.prepared.get(series.points, (*key, place), build)
+        if cancel[0]:
+            self.prepared.drop(series.points, (*key, place))
+        return found.copy()
+
+    def _distances(self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Measure the distances of some windows to a run of others."""
         length = reduction.length
         counts = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
         small = self._join_by_numpy(length, *counts)
