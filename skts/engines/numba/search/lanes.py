@@ -25,7 +25,6 @@ __all__ = [
     "Matches",
     "Piece",
     "AlikeQueries",
-    "InLanes",
     "local_envelope",
     "search",
 ]
@@ -133,19 +132,6 @@ class Waiting(NamedTuple):
     rows: np.ndarray
     places: np.ndarray
     bounds: np.ndarray
-
-
-class InLanes(NamedTuple):
-    """The query of all lanes, or the query of each, and their envelopes.
-
-    Attributes
-    ----------
-    points, low, high : ndarray of shape (length,) or (length, lanes), float64
-    """
-
-    points: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 class Room(NamedTuple):
@@ -306,8 +292,8 @@ def hopeless(edge, behind, limits, least, largest):
 def warp(points, room, comparison, cell, cancel):
     """Accumulated costs of queries against windows, each in a lane; all infinite beyond the limits.
 
-    `points` are those of `InLanes`. Rows go two at a time, and every cell joins the same two
-    numbers as in `dtw.sweep`.
+    `points` are those of the query of all lanes, or (length, lanes) of the query of each. Rows go
+    two at a time, and every cell joins the same two numbers as in `dtw.sweep`.
     """
     windows, limits, out = room.windows, room.limits, room.out
     n, inf, radius = points.shape[0], np.inf, comparison.radius
@@ -412,56 +398,67 @@ def moments_of_lanes(windows, mean, scale):
         scale[lane] = 1.0 / np.sqrt(sums[lane] / length) if scale[lane] > 0.0 else 0.0
 
 
+# a bound may be summed in any order
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def bound_rest(window, low, high, squared, largest, rest):
+    """Bound what the points of a window from each strip on cost, by the envelope of a query."""
+    rest[rest.size - 1] = 0.0
+    for strip in range(rest.size - 2, -1, -1):
+        total = 0.0
+        for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, low.size)):
+            d, e = window[j] - high[j], low[j] - window[j]
+            d = d if d > e else e
+            d = d if d > 0.0 else 0.0
+            cost = d * d if squared else d
+            most = cost if cost > total else total
+            total = most if largest else total + cost
+        behind = rest[strip + 1]
+        rest[strip] = max(behind, total) if largest else behind + total
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_lane(values, q, start, stop, own, lane):
-    """Write numbers of query q into its lane, where not all lanes have the same."""
+def _write_lane(values, q, own, lane):
+    """Write the points of query q into its lane, where not all lanes have the same."""
     if own.ndim == 2:
-        for j in range(start, stop):
+        for j in range(own.shape[0]):
             own[j, lane] = values[q, j]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def gather(points, queries, own, waiting, count, comparison, room):
-    """Lay windows and queries side by side; bound what the columns from each strip on cost."""
+    """Lay windows and queries side by side; bound what the columns from each strip on cost.
+
+    `own` are the points of the query of all lanes, or has room for the query of each.
+    """
     length, windows, rest = queries.points.shape[1], room.windows, room.rest
     normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
     anchor, mean, scale = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
-    stale = np.empty(LANES, np.bool_)
     for lane in range(LANES):
         if lane >= count:
             # lanes that nobody is in repeat the first
             waiting.rows[lane], waiting.places[lane] = waiting.rows[0], waiting.places[0]
-        stale[lane] = room.rows[lane] != waiting.rows[lane]
-        room.rows[lane] = waiting.rows[lane]
-    n_strips = rest.shape[0] - 1
+        if room.rows[lane] != waiting.rows[lane]:
+            room.rows[lane] = waiting.rows[lane]
+            _write_lane(queries.points, waiting.rows[lane], own, lane)
     # strip by strip: a cache holds the same few rows of all lanes
     for start in range(0, length, _WIDTH):
         for lane in range(LANES):
-            place, q = waiting.places[lane], waiting.rows[lane]
+            place = waiting.places[lane]
             for j in range(start, min(start + _WIDTH, length)):
                 windows[j, lane] = points[place + j]
-            if stale[lane]:
-                stop = min(start + _WIDTH, length)
-                _write_lane(queries.points, q, start, stop, own.points, lane)
-                _write_lane(queries.low, q, start, stop, own.low, lane)
-                _write_lane(queries.high, q, start, stop, own.high, lane)
     if normalize:
         put(windows[0], anchor)
         moments_of_lanes(windows, mean, scale)
-    rest[n_strips, :] = 0.0
-    for strip in range(n_strips - 1, -1, -1):
-        put(rest[strip + 1], rest[strip])
-        for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, length)):
-            low, high = own.low[j], own.high[j]
+        for j in range(length):
             for lane in range(LANES):
-                z = windows[j, lane]
-                if normalize:
-                    z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
-                    windows[j, lane] = z
-                d = max(max(z - _of_lane(high, lane), _of_lane(low, lane) - z), 0.0)
-                cost = d * d if squared else d
-                total = rest[strip, lane]
-                rest[strip, lane] = max(total, cost) if largest else total + cost
+                windows[j, lane] = ((windows[j, lane] - anchor[lane]) - mean[lane]) * scale[lane]
+    window = np.empty(length)
+    for lane in range(LANES):
+        place, q = waiting.places[lane], waiting.rows[lane]
+        first, middle, factor = anchor[lane], mean[lane], scale[lane]
+        for j in range(length):
+            window[j] = ((points[place + j] - first) - middle) * factor
+        bound_rest(window, queries.low[q], queries.high[q], squared, largest, rest[:, lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -602,7 +599,7 @@ def keep_matches(waiting, taken, out, need, exclusion, squared, matches, stretch
 def search(piece, queries, own, comparison, cell, need, exclusion, matches, cancel):
     """Find the windows of a piece that may match each of some queries.
 
-    `own` is the one query, or has room for one in each lane.
+    `own` are the points of the one query, or has room for those of one in each lane.
 
     A match is within the distance of its query, and within that of `need` windows more than
     `exclusion` apart.
@@ -664,7 +661,7 @@ def search(piece, queries, own, comparison, cell, need, exclusion, matches, canc
                 gather(piece.points, queries, own, waiting, taken, comparison, room)
                 for lane in range(LANES):
                     room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
-                warp(own.points, room, comparison, cell, cancel)
+                warp(own, room, comparison, cell, cancel)
                 keep_matches(
                     *(waiting, taken, room.out, need, exclusion, squared, matches, stretches)
                 )

@@ -22,7 +22,7 @@ from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from ..elastic.dtw import block_kernel
 from . import channels, lanes
-from .lanes import AlikeQueries, Comparison, InLanes, Piece
+from .lanes import AlikeQueries, Comparison, Piece
 from .statistics import running_statistics
 
 __all__ = ["SubsequenceTiles"]
@@ -145,12 +145,10 @@ def _together(n_windows: int) -> int:
     return max(1, _TOGETHER // n_windows) if n_windows < _ALONE else 1
 
 
-def _in_lanes(queries: AlikeQueries) -> InLanes:
-    """The one query, or room for one in each lane."""
-    sides = queries.points, queries.low, queries.high
-    if len(queries.points) == 1:
-        return InLanes(*(side[0] for side in sides))
-    return InLanes(*(np.empty((side.shape[1], lanes.LANES)) for side in sides))
+def _in_lanes(queries: AlikeQueries) -> np.ndarray:
+    """The points of the one query, or room for those of one in each lane."""
+    n_queries, length = queries.points.shape
+    return queries.points[0] if n_queries == 1 else np.empty((length, lanes.LANES))
 
 
 def _query_bytes(n_queries: int, length: int) -> int:
