@@ -68,7 +68,6 @@ from skts.engines.numba.search.lanes import (
     LANES,
     AlikeQueries,
     Comparison,
-    InLanes,
     Piece,
     Room,
     Waiting,
@@ -656,7 +655,7 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
     high, own = low + rng.random((3, length)), rng.normal(size=(3, length))
     queries = queries_of(own, low, high, np.arange(length))
     comparison, room = compared(0, squared, largest, normalize), room_for(length)
-    lanes = InLanes(*(np.full((length, LANES), np.nan) for _ in range(3)))
+    lanes = np.full((length + 3, LANES), np.nan)
     for count in (LANES, 20):
         places, rows = rng.integers(0, 120 - length, 2 * LANES), rng.integers(0, 3, 2 * LANES)
         members = places.copy(), rows.copy()
@@ -666,13 +665,13 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
             # lanes that nobody is in repeat the first
             place, q = (one[lane if lane < count else 0] for one in members)
             check_lane(points[place : place + length], room, lane, comparison, low[q], high[q])
-            assert_array_equal(lanes.points[:, lane], own[q])
+            assert_array_equal(lanes[:length, lane], own[q])
     # the waiting windows behind them wait on
     assert_array_equal(places[LANES:], members[0][LANES:])
     # one query for all lanes
-    one = InLanes(own[0], low[0], high[0])
+    one, column = queries_of(own[0], low[0], high[0], np.arange(length)), own[0, :, np.newaxis]
     waiting = Waiting(np.zeros_like(rows), places, np.zeros(2 * LANES))
-    gather(points, queries_of(*one, np.arange(length)), one, waiting, LANES, comparison, room)
+    gather(points, one, column.copy(), waiting, LANES, comparison, room)
     for lane, place in enumerate(places[:LANES]):
         check_lane(points[place : place + length], room, lane, comparison, low[0], high[0])
 

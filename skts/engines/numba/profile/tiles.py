@@ -57,7 +57,10 @@ class JoinTiles:
         if not whole or reduction.queries is not series or series.origin is None:
             return self._distances(reduction, tile, cancel)
         # of a window of a line that grows, those to windows that were there before are known
-        place, key = int(reduction.positions[tile.row]), ("row", reduction.length, reduction.normalize)
+        place, key = (
+            int(reduction.positions[tile.row]),
+            ("row", reduction.length, reduction.normalize),
+        )
 
         def build() -> tuple[np.ndarray, int]:
             dropped = series.origin.dropped

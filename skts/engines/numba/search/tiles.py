@@ -21,6 +21,7 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from ..elastic.dtw import block_kernel
+from ..elastic.rows_of_cells import ROWS
 from . import channels, lanes
 from .lanes import AlikeQueries, Comparison, Piece
 from .statistics import running_statistics
@@ -146,9 +147,12 @@ def _together(n_windows: int) -> int:
 
 
 def _in_lanes(queries: AlikeQueries) -> np.ndarray:
-    """The points of the one query, or room for those of one in each lane."""
+    """A column of the one query, or room for one of each lane; with rows to fill up the last."""
     n_queries, length = queries.points.shape
-    return queries.points[0] if n_queries == 1 else np.empty((length, lanes.LANES))
+    own = np.zeros((length + ROWS - 1, 1 if n_queries == 1 else lanes.LANES))
+    if n_queries == 1:
+        own[:length, 0] = queries.points[0]
+    return own
 
 
 def _query_bytes(n_queries: int, length: int) -> int:
