@@ -10,7 +10,7 @@ many come as leave while the series stays alike, and few windows ever lose all o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -76,15 +76,17 @@ class Memory(NamedTuple):
     latest: list[int]
 
     @classmethod
-    def of(cls, lists: Sequence[np.ndarray]) -> Self:
-        """Take arrays of all windows, without room for others."""
-        n_windows = len(lists[0])
-        return cls(*lists, 0, n_windows, [n_windows])
+    def of(cls, found: Nearest, first: int) -> Self:
+        """Take what a join of all windows has found, without room for others."""
+        (distances, indices), n_windows = found[:2], len(found[0])
+        limit, oldest = distances[:, -1].copy(), _oldest(indices.T, first)
+        return cls(distances, indices, limit, oldest, 0, n_windows, [n_windows])
 
     @property
-    def lists(self) -> tuple[np.ndarray, ...]:
+    def lists(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The arrays of the windows that are there."""
-        return tuple(array[self.begin : self.stop] for array in self[:4])
+        rows = slice(self.begin, self.stop)
+        return self.distances[rows], self.indices[rows], self.limit[rows], self.oldest[rows]
 
     def moved(self, first: int, since: int, dropped: int, n_windows: int) -> Self:
         """Return room for a line whose windows before `since` are those that are left.
@@ -94,10 +96,14 @@ class Memory(NamedTuple):
         begin, stop = self.begin + dropped, self.begin + dropped + n_windows
         if first > 0 or stop > len(self.limit):
             rows, begin, stop = n_windows + n_windows // SPARE, 0, n_windows
-            arrays = [np.zeros((rows, *old.shape[1:]), old.dtype) for old in self.lists]
-            for new, old in zip(arrays, self.lists, strict=True):
+
+            def laid(old: np.ndarray) -> np.ndarray:
+                new = np.zeros((rows, *old.shape[1:]), old.dtype)
                 new[:first], new[first:since] = old[:first], old[first + dropped :]
-            moved = type(self)(*arrays, begin, stop, [stop])
+                return new
+
+            distances, indices, limit, oldest = map(laid, self.lists)
+            moved = type(self)(distances, indices, limit, oldest, begin, stop, [stop])
         else:
             self.latest.pop()
             moved = self._replace(begin=begin, stop=stop, latest=[stop])
@@ -137,9 +143,7 @@ class KnownNeighbors(NamedTuple):
     @classmethod
     def of(cls, found: Nearest, first: int) -> Self:
         """Take what a join of all windows has found."""
-        distances, indices = found[:2]
-        lists = distances, indices, distances[:, -1].copy(), _oldest(indices.T, first)
-        return cls(Memory.of(lists), first)
+        return cls(Memory.of(found, first), first)
 
     @property
     def overwritten(self) -> bool:
