@@ -96,7 +96,7 @@ class Searched(NamedTuple):
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What it holds of points and windows."""
+        """The arrays of points and windows."""
         return self[:7]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What windows cost at least by envelopes, a lane each, in the terms of the compiler.
+"""Bounds of windows by envelopes, a lane for each, in the terms of the compiler.
 
 Points of LANES windows lie side by side. What each lane costs so far stays in registers while
 points go by, in the order in which they tell most, until all lanes exceed a limit. Compiled loops
