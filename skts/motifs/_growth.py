@@ -46,6 +46,8 @@ JOINED = 1.0
 NONE = 2**62
 #: New windows look for neighbours within the largest limit of so many windows before them.
 RECENT = 1024
+#: And so much beyond it, as a share of what is between the median and the largest.
+BEYOND = 0.25
 #: Lists are copied to memory with room for one more of so many windows.
 SPARE = 4
 
@@ -251,7 +253,9 @@ class KnownNeighbors(NamedTuple):
         recent = limit[max(self.first, since - RECENT) : since]
         recent = recent[recent < np.inf]
         if recent.size:
-            limit[since:][finite] = recent.max()
+            # some more: what is found within it never raises the limits of later windows
+            most = recent.max()
+            limit[since:][finite] = most + (most - np.median(recent)) * BEYOND
 
     def scarce(self, since: int) -> np.ndarray:
         """New windows of which less than half as many neighbours are known as may be."""

@@ -444,7 +444,8 @@ def test_new_windows_without_near_neighbours_are_joined_once_more(rng, monkeypat
         model.update(x[start:end], max_points=299)
         same_fit(model, MotifFinder(10, engine="numba").fit(x[np.newaxis, end - 299 : end]))
     sizes = [some.size for some in again]
-    assert max(sizes) > 10 and min(sizes) == 0
+    # so many, of 10 points each, that one more join takes less time; and none
+    assert max(sizes) * 10 > 37 and min(sizes) == 0
 
 
 def test_copies_and_what_failed_do_not_share_what_is_kept(rng, monkeypatch):
