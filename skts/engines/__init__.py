@@ -94,7 +94,7 @@ from .families.profile.channels import (
     measure_channels,
     unordered_channels,
 )
-from .families.profile.concatenated import ConcatenatedSeries
+from .families.profile.concatenated import ConcatenatedSeries, whole_windows
 from .families.profile.growth import GrowthJoin, NewNeighbors, ranks_of_runs
 from .families.profile.join import Join, JoinFound, Lengths
 from .families.profile.mk import MotifPair, NearestPair
@@ -232,4 +232,5 @@ __all__ = [
     "run_all",
     "show_engines",
     "unordered_channels",
+    "whole_windows",
 ]

@@ -44,6 +44,74 @@ MANY = 1 / 8
 JOINED = 1.0
 #: The oldest place of a window that has none.
 NONE = 2**62
+#: New windows look for neighbours within the largest limit of so many windows before them.
+RECENT = 1024
+#: And so much beyond it, as a share of what is between the median and the largest.
+BEYOND = 0.25
+#: Lists are copied to memory with room for one more of so many windows.
+SPARE = 4
+
+
+class Memory(NamedTuple):
+    """Lists of the windows of a line, and room for those of later windows.
+
+    Windows that come are written behind the others, whose lists change in place: nothing that stays
+    is copied. Arrays of an earlier time are of no use from then on, as `latest` tells.
+
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_rows, n_known)
+    limit, oldest : ndarray of shape (n_rows,)
+        See `KnownNeighbors`, with rows for windows that have left, and that have not yet come.
+    begin, stop : int
+        Rows of the windows that are there.
+    latest : list of int
+        `stop`, until later windows are written.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    limit: np.ndarray
+    oldest: np.ndarray
+    begin: int
+    stop: int
+    latest: list[int]
+
+    @classmethod
+    def of(cls, found: Nearest, first: int) -> Self:
+        """Take what a join of all windows has found, without room for others."""
+        (distances, indices), n_windows = found[:2], len(found[0])
+        limit, oldest = distances[:, -1].copy(), _oldest(indices.T, first)
+        return cls(distances, indices, limit, oldest, 0, n_windows, [n_windows])
+
+    @property
+    def lists(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays of the windows that are there."""
+        rows = slice(self.begin, self.stop)
+        return self.distances[rows], self.indices[rows], self.limit[rows], self.oldest[rows]
+
+    def moved(self, first: int, since: int, dropped: int, n_windows: int) -> Self:
+        """Return room for a line whose windows before `since` are those that are left.
+
+        Some have left from `first` on. Of new ones nothing is known.
+        """
+        begin, stop = self.begin + dropped, self.begin + dropped + n_windows
+        if first > 0 or stop > len(self.limit):
+            rows, begin, stop = n_windows + n_windows // SPARE, 0, n_windows
+
+            def laid(old: np.ndarray) -> np.ndarray:
+                new = np.zeros((rows, *old.shape[1:]), old.dtype)
+                new[:first], new[first:since] = old[:first], old[first + dropped :]
+                return new
+
+            distances, indices, limit, oldest = map(laid, self.lists)
+            moved = type(self)(distances, indices, limit, oldest, begin, stop, [stop])
+        else:
+            self.latest.pop()
+            moved = self._replace(begin=begin, stop=stop, latest=[stop])
+        for array, nothing in zip(moved.lists, (np.inf, -1, np.inf, NONE), strict=True):
+            array[since:] = nothing
+        return moved
 
 
 class KnownNeighbors(NamedTuple):
@@ -54,15 +122,8 @@ class KnownNeighbors(NamedTuple):
 
     Attributes
     ----------
-    distances, indices : ndarray of shape (n_known, n_windows)
-        As of `Nearest`, a row for each rank: the first of all neighbours, in the order of distances
-        and places; after those that are known, infinity and -1.
-    limit : ndarray of shape (n_windows,)
-        Neighbours at this distance or farther may be missing, and come after all that are known,
-        but before later ones at the same distance; infinite where none is missing.
-    oldest : ndarray of shape (n_windows,) or None
-        The least of the places in the last series, `NONE` without one; None where points never
-        leave.
+    memory : Memory
+        What holds the lists.
     first : int
         Where the last series begins.
     lost_points : int
@@ -71,10 +132,7 @@ class KnownNeighbors(NamedTuple):
         Windows that may have lost all that were known; None for any.
     """
 
-    distances: np.ndarray
-    indices: np.ndarray
-    limit: np.ndarray
-    oldest: np.ndarray | None
+    memory: Memory
     first: int
     lost_points: int = 0
     suspects: np.ndarray | None = None
@@ -82,29 +140,52 @@ class KnownNeighbors(NamedTuple):
     @classmethod
     def none(cls, n_windows: int, n_known: int, first: int) -> Self:
         """Return neighbours of windows that have none."""
-        shape = n_known, n_windows
-        return cls(
-            *(np.full(shape, np.inf), np.full(shape, -1, np.int64), np.full(n_windows, np.inf)),
-            *(None, first),
-        )
+        return cls.of(Nearest.none(n_windows, n_known), first)
 
     @classmethod
     def of(cls, found: Nearest, first: int) -> Self:
         """Take what a join of all windows has found."""
-        distances, indices = (np.ascontiguousarray(each.T) for each in (found[0], found[1]))
-        oldest = None if len(indices) == 1 else _oldest(indices, first)
-        return cls(distances, indices, distances[-1].copy(), oldest, first)
+        return cls(Memory.of(found, first), first)
+
+    @property
+    def overwritten(self) -> bool:
+        """Whether those of a later time are in their memory."""
+        return not self.memory.latest
+
+    @property
+    def distances(self) -> np.ndarray:
+        """As of `Nearest`, in the order of distances and places; infinity after those known."""
+        return self.memory.lists[0]
+
+    @property
+    def indices(self) -> np.ndarray:
+        """As of `Nearest`; -1 after those that are known."""
+        return self.memory.lists[1]
+
+    @property
+    def limit(self) -> np.ndarray:
+        """Distance of each window from which on neighbours may be missing.
+
+        They come after all that are known, but before later ones at the same distance. Infinite
+        where none is missing.
+        """
+        return self.memory.lists[2]
+
+    @property
+    def oldest(self) -> np.ndarray:
+        """A bound of the places of each window in the last series: none is less."""
+        return self.memory.lists[3]
 
     @property
     def n_known(self) -> int:
         """Neighbours that are known of a window at most."""
-        return len(self.distances)
+        return self.distances.shape[1]
 
     @property
     def lost(self) -> np.ndarray:
         """The windows that have lost all neighbours that were known, and may have others."""
         some: Any = slice(None) if self.suspects is None else self.suspects
-        lost = np.flatnonzero((self.indices[0, some] < 0) & (self.limit[some] < np.inf))
+        lost = np.flatnonzero((self.indices[some, 0] < 0) & (self.limit[some] < np.inf))
         return lost if self.suspects is None else self.suspects[lost]
 
     def moved(self, windows: WindowSet, since: int, dropped: int) -> Self:
@@ -119,81 +200,83 @@ class KnownNeighbors(NamedTuple):
         dropped : int
             Points that the last series has lost at its beginning.
         """
-        first = self.first
-
-        def laid(old: np.ndarray, nothing: float) -> np.ndarray:
-            new = np.empty((*old.shape[:-1], windows.number), old.dtype)
-            new[..., :first] = old[..., :first]
-            new[..., first:since] = old[..., first + dropped :]
-            new[..., since:] = nothing
-            return new
-
-        distances, limit = laid(self.distances, np.inf), laid(self.limit, np.inf)
-        before = _oldest(self.indices, first) if self.oldest is None else self.oldest
-        indices, oldest = laid(self.indices, -1), laid(before, NONE)
-        lost_points = self.lost_points + dropped
-        rows = np.flatnonzero(oldest < first + lost_points)
-        values, places = distances.take(rows, axis=1), indices.take(rows, axis=1)
-        left = np.arange(rows.size)
-        while left.size:
-            # what comes after the first that is gone moves up, in each window that has one
-            some, at = values[:, left], places[:, left]
-            gone = (at >= first) & (at < first + lost_points)
-            after = np.logical_or.accumulate(gone, axis=0)
-            np.copyto(some[:-1], some[1:].copy(), where=after[:-1])
-            np.copyto(at[:-1], at[1:].copy(), where=after[:-1])
-            moving = after[-1]
-            some[-1, moving], at[-1, moving] = np.inf, -1
-            values[:, left], places[:, left] = some, at
-            left = left[np.count_nonzero(gone, axis=0) > 1]
-        for new, old in ((distances, values), (indices, places)):
-            for rank, row in enumerate(old):
-                new[rank, rows] = row
+        first, stop = self.first, self.first + self.lost_points + dropped
+        memory = self.memory.moved(first, since, dropped, windows.number)
+        distances, indices, _, oldest = memory.lists
+        rows = np.flatnonzero(oldest < stop)
+        values, places = _by_rank(distances, rows), _by_rank(indices, rows)
+        gone = (places >= first) & (places < stop)
+        for rank in range(self.n_known - 1, -1, -1):
+            # what comes after one that is gone moves up
+            some = np.flatnonzero(gone[rank])
+            for lists, nothing in ((values, np.inf), (places, -1)):
+                lists[rank:-1, some] = lists[rank + 1 :, some]
+                lists[-1, some] = nothing
+        distances[rows], indices[rows] = values.T, places.T
         oldest[rows] = _oldest(places, first)
-        return type(self)(distances, indices, limit, oldest, first, lost_points, rows)
+        return type(self)(memory, first, self.lost_points + dropped, rows)
 
     def add(self, new: NewNeighbors, since: int) -> None:
         """Take neighbours that a join with new windows has found, from `since` on."""
-        distances, indices, limit = self[:3]
-        self.write(slice(since, None), new.new)
+        distances, indices, limit, oldest = self.memory.lists
+        expected = limit[since:].copy()
+        far = new.new.distances >= expected[:, np.newaxis]
+        mine = Nearest(np.where(far, np.inf, new.new.distances), np.where(far, -1, new.new.indices))
+        self.write(slice(since, None), mine)
+        np.minimum(limit[since:], expected, out=limit[since:])
         near = np.flatnonzero(new.distances < limit[new.windows])
         windows, ranks = new.windows[near], ranks_of_runs(new.windows[near])
         for rank in range(int(ranks.max(initial=-1)) + 1):
             # one more of each window, put in its place
             some = near[ranks == rank]
-            rows, distance, place = new.windows[some], new.distances[some], new.indices[some]
-            place = self._stored(place)
-            values, places = distances.take(rows, axis=1), indices.take(rows, axis=1)
-            later = (values > distance) | ((values == distance) & (places > place)) | (places < 0)
-            # where all before are nearer, it comes here; the others come one later
-            for at in range(self.n_known - 1, -1, -1):
-                before = later[at - 1] if at else np.zeros(rows.size, bool)
-                moved = rows[before]
-                distances[at, moved] = values[at - 1, before]
-                indices[at, moved] = places[at - 1, before]
-                here = later[at] & ~before
-                distances[at, rows[here]], indices[at, rows[here]] = distance[here], place[here]
+            rows, places = new.windows[some], self._stored(new.indices[some])
+            values, known = _by_rank(distances, rows), _by_rank(indices, rows)
+            distance = new.distances[some]
+            later = (values > distance) | (known < 0) | ((values == distance) & (known > places))
+            for lists, one in ((values, distance), (known, places)):
+                before = lists[:-1].copy()
+                np.copyto(lists, one, where=later)
+                np.copyto(lists[1:], before, where=later[:-1])
+            distances[rows], indices[rows] = values.T, known.T
+            places = np.where(places < self.first, NONE, places)
+            oldest[rows] = np.minimum(oldest[rows], places)
         rows = windows[ranks == 0]
         # where there is no room, others are left out
-        limit[rows] = np.minimum(limit[rows], distances[-1, rows])
-        if self.oldest is not None:
-            self.oldest[rows] = _oldest(indices.take(rows, axis=1), self.first)
+        limit[rows] = np.minimum(limit[rows], distances[rows, -1])
+
+    def expect(self, since: int, finite: np.ndarray) -> None:
+        """Look for neighbours of new windows within what holds those of windows before them.
+
+        Limits without which most pairs that are found first would be replaced by nearer ones.
+        """
+        limit = self.limit
+        recent = limit[max(self.first, since - RECENT) : since]
+        recent = recent[recent < np.inf]
+        if recent.size:
+            # some more: what is found within it never raises the limits of later windows
+            most = recent.max()
+            limit[since:][finite] = most + (most - np.median(recent)) * BEYOND
+
+    def scarce(self, since: int) -> np.ndarray:
+        """New windows of which less than half as many neighbours are known as may be."""
+        few = self.indices[since:, self.n_known // 2 - 1] < 0
+        return since + np.flatnonzero(few & (self.limit[since:] < np.inf))
 
     def write(self, windows: slice | np.ndarray, nearest: Nearest) -> None:
         """Write the neighbours of some windows."""
         k = nearest.distances.shape[1]
-        self.distances[:k, windows] = nearest.distances.T
-        self.indices[:k, windows] = places = self._stored(nearest.indices.T)
-        self.limit[windows] = self.distances[-1, windows]
-        if self.oldest is not None:
-            self.oldest[windows] = _oldest(places, self.first)
+        distances, indices, limit, oldest = self.memory.lists
+        distances[windows, :k] = nearest.distances
+        indices[windows, :k] = places = self._stored(nearest.indices)
+        limit[windows] = distances[windows, -1]
+        oldest[windows] = _oldest(places.T, self.first)
 
     def nearest(self) -> Nearest:
         """Return the nearest neighbour of every window."""
-        places = self.indices[0]
+        places = self.indices[:, :1].copy()
         if self.lost_points:
-            places = np.where(places < self.first, places, places - self.lost_points)
-        return Nearest(self.distances[0][:, np.newaxis].copy(), places[:, np.newaxis].copy())
+            places -= np.where(places < self.first, 0, self.lost_points)
+        return Nearest(self.distances[:, :1].copy(), places)
 
     def _stored(self, places: np.ndarray) -> np.ndarray:
         """Places, counted with points that have been lost."""
@@ -202,10 +285,15 @@ class KnownNeighbors(NamedTuple):
         return np.where(places < self.first, places, places + self.lost_points)
 
 
-def _oldest(indices: np.ndarray, first: int) -> np.ndarray:
+def _by_rank(lists: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Lists of some windows, a row for each rank."""
+    return np.ascontiguousarray(lists[rows].T)
+
+
+def _oldest(places: np.ndarray, first: int) -> np.ndarray:
     """The least of the places in the last series, along the first axis; NONE without one."""
     # places before it, and -1, are large numbers without a sign, once less than `first`
-    least: np.ndarray = (indices - first).view(np.uint64).min(axis=0)
+    least: np.ndarray = (places - first).view(np.uint64).min(axis=0)
     return np.where(least >> np.uint64(63), NONE, least.view(np.int64) + first)
 
 
@@ -239,8 +327,9 @@ def on_line(windows: WindowSet, profile: SeriesProfile, dropped: int = 0) -> Kno
         here, before = slice(start, start + count), (row, slice(first, first + count))
         distances, left = profile.distances[before], there[before]
         known.limit[here] = distances
-        known.distances[0, here] = np.where(left, distances, np.inf)
-        known.indices[0, here] = np.where(left, places[before], -1)
+        known.distances[here, 0] = np.where(left, distances, np.inf)
+        known.indices[here, 0] = np.where(left, places[before], -1)
+    known.oldest[:] = _oldest(known.indices.T, known.first)
     return known
 
 
@@ -291,12 +380,17 @@ def grow_profile(
         known = []
     options: dict[str, Any] = {"sides": sides, "n_neighbors": n_known}
     if known:
+        if n_known > 1:
+            known[0].expect(since, windows.finite(since))
         needed = known[0].limit, known[-1].limit
         growth = compute(windows.growth(since=since, needed=needed, **options))
         names = ["right", "left"] if sides else ["both"]
         for one, new, side in zip(known, growth, names, strict=False):
             one.add(new, since)
-            _search_again(compute, windows, one, one.lost, side)
+            lost = one.lost
+            if n_known > 1:
+                lost = np.concatenate([lost, _join_again(compute, windows, one, since, options)])
+            _search_again(compute, windows, one, lost, side)
     else:
         found = compute(windows.join(**options))
         parts = [found.right, found.left] if sides else [found]
@@ -307,6 +401,25 @@ def grow_profile(
     both = nearest[0].copy()
     both.add(slice(None), nearest[1])
     return JoinFound(*both, left=nearest[1], right=nearest[0]), known
+
+
+def _join_again(
+    compute: Callable[[Reduction], Any],
+    windows: WindowSet,
+    known: KnownNeighbors,
+    since: int,
+    options: dict[str, Any],
+) -> np.ndarray:
+    """Return new windows of which too few neighbours are known, joined anew if they are many."""
+    scarce = known.scarce(since)
+    if JOINED * scarce.size * windows.length <= windows.number - since:
+        return scarce
+    # neighbours of others are not needed
+    first, needed = int(scarce[0]), np.zeros(windows.number)
+    needed[first:] = np.inf
+    found = compute(windows.growth(since=first, needed=(needed, needed), **options))
+    known.write(slice(first, None), found.later.new)
+    return scarce[:0]
 
 
 def _search_again(

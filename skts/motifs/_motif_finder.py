@@ -408,7 +408,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         With n points kept, k new ones take the time of about k n pairs of windows, or of n^2 / 2 if
         that is less. Without `max_points` that is all. With it, from the first point on that
-        leaves, 8 neighbours of each window are kept (128 bytes for each point, for each length), as
+        leaves, 8 neighbours of each window are kept (160 bytes for each point, for each length), as
         long as few points come at a time and `left_right` is False: new points take about twice as
         long then, and the first time all pairs are compared once more. A window that has lost all
         of them is compared with all others by itself, which takes the time of about n pairs for
@@ -704,6 +704,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ) -> list[list[KnownNeighbors]]:
         """The neighbours that are kept, on a line whose last series has lost points."""
         known = getattr(self, "_known", None)
+        if known is not None and any(one.overwritten for sides in known for one in sides):
+            known = None  # by an update that failed, or of a copy
         if known is not None and np.array_equal(windows[0].pool.starts, self._pools[0].starts):
             return [
                 [one.moved(each, place, dropped) for one in sides]

@@ -17,6 +17,7 @@ from ..engines import (
     MotifPair,
     Reduction,
     WindowDistances,
+    whole_windows,
 )
 from ._records import Discord, Motif
 
@@ -43,6 +44,8 @@ BATCH = 2**22
 AT_ONCE = 1024
 #: Places around which windows are masked one after the other, in less time than all at once.
 FEW = 256
+#: Windows are many from a share of all on: then most of them are not sorted.
+CROWDED = 8
 #: Rows of distances that are measured for one pair before the whole profile is computed anew
 #: without the masked windows: points that are compared, as a share of all pairs of windows.
 REPROFILE = 1.0
@@ -116,6 +119,10 @@ class WindowSet(NamedTuple):
     def number(self) -> int:
         """How many there are, those that touch gaps included."""
         return self.pool.n_windows(self.length)
+
+    def finite(self, since: int) -> np.ndarray:
+        """Which windows from a place on are finite."""
+        return whole_windows(np.isfinite(self.pool.points[since:]), self.length)
 
     def join(self, **options: Any) -> Join:
         """The work of a profile."""
@@ -212,6 +219,48 @@ def _apart(places: np.ndarray, exclusion: int, n_windows: int) -> np.ndarray:
     return np.array(taken, np.int64)
 
 
+def _least_around(values: np.ndarray, reach: int) -> np.ndarray:
+    """The least of the values around each place, from runs of 1, 2, 4, ... values."""
+    least = np.full(values.size + 2 * reach, np.inf)
+    least[reach : reach + values.size] = values
+    run, width = 1, 2 * reach + 1
+    while run < width:
+        step = min(run, width - run)
+        least, run = np.minimum(least[:-step], least[step:]), run + step
+    return least
+
+
+def _around_any(places: np.ndarray, reach: int, n_windows: int) -> np.ndarray:
+    """Which windows start at most so far from any of some places."""
+    first, stop = np.maximum(places - reach, 0), np.minimum(places + reach + 1, n_windows)
+    changes = np.bincount(first, minlength=n_windows + 1)
+    changes -= np.bincount(stop, minlength=n_windows + 1)
+    around: np.ndarray = np.cumsum(changes[:n_windows]) > 0
+    return around
+
+
+def _nearest_apart(distances: np.ndarray, near: np.ndarray, exclusion: int) -> np.ndarray:
+    """Take windows, nearest first, but none within an exclusion of one taken before.
+
+    Of many, those that are nearer than all around them are taken first: in any order none of them
+    is in the way of another, and few are left to be sorted.
+    """
+    n_windows = distances.size
+    if CROWDED * near.size < n_windows:
+        return _apart(near[_ascending(distances[near])], exclusion, n_windows)
+    reach, left = min(exclusion, n_windows), np.full(n_windows, np.inf)
+    left[near] = distances[near]
+    first = np.flatnonzero((left == _least_around(left, reach)) & (left < np.inf))
+    if (np.diff(first) <= reach).any():
+        # of equal ones the earlier counts
+        first = _apart(first, exclusion, n_windows)
+    left[_around_any(first, reach, n_windows)] = np.inf
+    rest = np.flatnonzero(left < np.inf)
+    rest = _apart(rest[_ascending(left[rest])], exclusion, n_windows)
+    taken = np.sort(np.concatenate([first, rest]))
+    return taken[_ascending(distances[taken])]
+
+
 class _Pair(NamedTuple):
     """The nearest two windows, the earlier one first."""
 
@@ -297,7 +346,7 @@ class PairSearch:
         distance = row[pair.second]
         limit = radius * distance if distance > 0 else least
         near = np.flatnonzero(row <= limit)
-        taken = _apart(near[_ascending(row[near])], self.windows.exclusion, row.size)
+        taken = _nearest_apart(row, near, self.windows.exclusion)
         return taken, row[taken], float(limit)
 
     def mask(self, positions: np.ndarray) -> None:
@@ -307,10 +356,7 @@ class PairSearch:
             for position in positions:
                 self.masked[self.windows.taken(position)] = True
             return
-        reach = min(self.windows.separation, n)
-        first, stop = np.maximum(positions - reach, 0), np.minimum(positions + reach + 1, n)
-        changes = np.bincount(first, minlength=n + 1) - np.bincount(stop, minlength=n + 1)
-        self.masked |= np.cumsum(changes[:n]) > 0
+        self.masked |= _around_any(positions, min(self.windows.separation, n), n)
 
 
 class ProfileSearch(PairSearch):
@@ -460,7 +506,7 @@ def find_motifs(
         series, positions = windows.pool.locate(places[kept])
         found = positions, distances[kept], windows.values(places[kept]), series
         motifs.append(Motif(windows.length, *found, limit, len(places), search.channels))
-        for each in searches:
+        for each in searches if len(motifs) < n_motifs else ():
             each.mask(places)
     return motifs
 

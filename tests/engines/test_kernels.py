@@ -62,16 +62,17 @@ from skts.engines.numba.elastic import (
     window_search,
 )
 from skts.engines.numba.elastic.cells import cell_of
+from skts.engines.numba.elastic.rows_of_cells import ROWS
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
     AlikeQueries,
     Comparison,
-    InLanes,
     Piece,
     Room,
     Waiting,
+    bound_by_query,
     bound_by_windows,
     envelope_of_windows,
     far_apart,
@@ -79,6 +80,7 @@ from skts.engines.numba.search.lanes import (
     local_envelope,
     moments_of_lanes,
     promising,
+    warp,
 )
 from skts.engines.numba.search.statistics import RUNNING_ERROR, running_statistics, window_moments
 
@@ -656,7 +658,7 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
     high, own = low + rng.random((3, length)), rng.normal(size=(3, length))
     queries = queries_of(own, low, high, np.arange(length))
     comparison, room = compared(0, squared, largest, normalize), room_for(length)
-    lanes = InLanes(*(np.full((length, LANES), np.nan) for _ in range(3)))
+    lanes = np.full((length + 3, LANES), np.nan)
     for count in (LANES, 20):
         places, rows = rng.integers(0, 120 - length, 2 * LANES), rng.integers(0, 3, 2 * LANES)
         members = places.copy(), rows.copy()
@@ -666,13 +668,13 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
             # lanes that nobody is in repeat the first
             place, q = (one[lane if lane < count else 0] for one in members)
             check_lane(points[place : place + length], room, lane, comparison, low[q], high[q])
-            assert_array_equal(lanes.points[:, lane], own[q])
+            assert_array_equal(lanes[:length, lane], own[q])
     # the waiting windows behind them wait on
     assert_array_equal(places[LANES:], members[0][LANES:])
     # one query for all lanes
-    one = InLanes(own[0], low[0], high[0])
+    one, column = queries_of(own[0], low[0], high[0], np.arange(length)), own[0, :, np.newaxis]
     waiting = Waiting(np.zeros_like(rows), places, np.zeros(2 * LANES))
-    gather(points, queries_of(*one, np.arange(length)), one, waiting, LANES, comparison, room)
+    gather(points, one, column.copy(), waiting, LANES, comparison, room)
     for lane, place in enumerate(places[:LANES]):
         check_lane(points[place : place + length], room, lane, comparison, low[0], high[0])
 
@@ -689,6 +691,74 @@ def check_lane(window, room, lane, comparison, low, high):
         behind = costs[k * strip :]
         expected = behind.max(initial=0) if largest else behind.sum()
         assert_allclose(room.rest[k, lane], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (True, True)])
+def test_the_query_bounds_windows(rng, squared, largest):
+    """Until all are beyond the limit; windows of which nothing is known cost nothing."""
+    length, p = 9, 5
+    points, places = rng.normal(size=120), rng.permutation(length)
+    low = rng.normal(size=(2, length))
+    high = low + rng.random((2, length))
+    mean, inverse = rng.normal(size=100), rng.uniform(0.5, 2, 100)
+    mean[p + 3] = inverse[p + 7] = np.nan
+    piece, given = (
+        Piece(points, np.ones(100, bool), mean, inverse),
+        queries_of(low, low, high, places),
+    )
+    how, costs = compared(0, squared, largest), np.zeros((length, LANES))
+    for lane in range(LANES):
+        start = p + lane
+        z = (points[start : start + length] - mean[start]) * inverse[start]
+        d = np.nan_to_num(np.maximum(np.maximum(z - high[1], low[1] - z), 0))
+        costs[:, lane] = (d * d if squared else d)[places]
+    sums = np.maximum.accumulate(costs) if largest else np.cumsum(costs, axis=0)
+    out = np.full(LANES, np.nan)
+    bound_by_query(piece, p, given, 1, how, np.inf, out)
+    assert_allclose(out, sums[-1], rtol=1e-12)
+    assert out[3] == out[7] == 0.0
+    inverse[p + 7], mean[p + 3] = 1.0, 0.0
+    for limit in (-1.0, 0.0, 0.5, 2.0):
+        bound_by_query(piece, p, given, 1, how, limit, out)
+        whole = np.empty(LANES)
+        bound_by_query(piece, p, given, 1, how, np.inf, whole)
+        # some lane within the limit is known in full; else all are beyond it
+        assert (out > limit).all() or np.array_equal(out, whole)
+        assert np.array_equal(out > limit, whole > limit)
+
+
+@pytest.mark.parametrize("of_each", [True, False])
+@pytest.mark.parametrize("options", [{}, {"cost": "absolute"}, {"metric": "dog_keeper"}])
+def test_warped_lanes_have_the_bits_of_plain_sums(rng, options, of_each):
+    """Any number of rows, in any band: of one query, or of one for each lane."""
+    warping = Warping(**options)
+    cell = cell_of(warping)
+    for length, radius in itertools.product((1, 2, 3, 4, 5, 18, 33), (0, 1, 3, 17, 40)):
+        radius, room = min(radius, length - 1), room_for(length)
+        room.windows[:], room.rest[:] = rng.normal(size=(length, LANES)), 0.0
+        own = np.zeros((length + ROWS - 1, LANES if of_each else 1))
+        own[:length] = rng.normal(size=(length, own.shape[1]))
+        how = compared(radius, warping.squared, warping.largest)
+        warp(own, room, how, cell, np.zeros(1, np.uint8))
+        expected = np.full((length + 1, length + 1, LANES), np.inf)
+        expected[0, 0] = 0.0
+        for i, j in itertools.product(range(length), repeat=2):
+            if abs(i - j) <= radius:
+                d = own[i] - room.windows[j]
+                cost = d * d if warping.squared else abs(d)
+                best = np.minimum(
+                    np.minimum(expected[i, j], expected[i, j + 1]), expected[i + 1, j]
+                )
+                expected[i + 1, j + 1] = np.maximum(cost, best) if warping.largest else cost + best
+        assert_array_equal(room.out, expected[-1, -1])
+        # they give up together, where none can be within its limit
+        room.limits[:] = expected[-1, -1]
+        room.limits[1:] *= 0.5
+        warp(own, room, how, cell, np.zeros(1, np.uint8))
+        assert room.out[0] == expected[-1, -1, 0]
+        room.limits[:] = -1.0
+        warp(own, room, how, cell, np.zeros(1, np.uint8))
+        assert length <= 16 + radius + ROWS or np.isinf(room.out).all()
 
 
 def test_moments_side_by_side_have_the_bits_of_those_of_one_window(rng):

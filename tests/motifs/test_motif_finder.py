@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import pickle
 
@@ -423,6 +424,49 @@ def test_windows_that_lose_all_neighbours_are_searched_again(rng, monkeypatch, k
         assert_array_equal(model.profile_, expected.profile_)
         assert searched[-1] <= (lost if known == 1 else lost / 2)
     assert sum(searched) > 0
+
+
+def test_new_windows_without_near_neighbours_are_joined_once_more(rng, monkeypatch):
+    """They look within what holds the neighbours of windows before them: here for too few."""
+    again = []
+    join_again = growth._join_again
+    monkeypatch.setattr(growth, "MANY", 1.0)
+    monkeypatch.setattr(
+        growth,
+        "_join_again",
+        lambda *args: [again.append(args[2].scarce(args[3])), join_again(*args)][1],
+    )
+    x = np.sin(np.arange(600.0)) + 0.01 * rng.normal(size=600)
+    x[400:] = rng.normal(size=200)
+    x[450:453] = np.nan
+    model = MotifFinder(10, engine="numba").fit(x[np.newaxis, :299])
+    for start, end in itertools.pairwise((299, 300, *range(330, 600, 37))):
+        model.update(x[start:end], max_points=299)
+        same_fit(model, MotifFinder(10, engine="numba").fit(x[np.newaxis, end - 299 : end]))
+    sizes = [some.size for some in again]
+    # so many, of 10 points each, that one more join takes less time; and none
+    assert max(sizes) * 10 > 37 and min(sizes) == 0
+
+
+def test_copies_and_what_failed_do_not_share_what_is_kept(rng, monkeypatch):
+    """Neighbours that are kept change in place: another update from the same time begins anew."""
+    monkeypatch.setattr(growth, "MANY", 1.0)
+    x = rng.normal(size=500)
+    model = MotifFinder(8, engine="numba").fit(x[np.newaxis, :200])
+    model.update(x[200:201], max_points=200).update(x[201:220], max_points=200)
+    twins = model, copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    for step, twin in enumerate(twins):
+        points = np.concatenate([x[20:220], x[300 + step : 340]])[-200:]
+        expected = MotifFinder(8, engine="numba").fit(points[np.newaxis])
+        same_fit(twin.update(x[300 + step : 340], max_points=200), expected)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(model), "_find", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+        model.update(x[340:360], max_points=200)
+    points = np.concatenate([x[20:220], x[300:340], x[360:390]])[-200:]
+    same_fit(
+        model.update(x[360:390], max_points=200),
+        MotifFinder(8, engine="numba").fit(points[np.newaxis]),
+    )
 
 
 def test_windows_with_the_same_neighbours_are_joined_anew(rng, monkeypatch):

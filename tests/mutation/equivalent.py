@@ -289,6 +289,10 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             AT_THE_LIMIT,
         ),
     ],
+    _N + "search/outside.py": [
+        ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
+        ("", "_VECTOR = 8", None, "how many lanes a vector has changes no sum"),
+    ],
     _N + "search/lanes.py": [
         (
             "search",
@@ -296,14 +300,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> >",),
             SPARES,
         ),
-        (
-            "warp",
-            "inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0",
-            ("+ -> -",),
-            "cells inside of both bands are filled as those at the edge of one, by the same sums",
-        ),
-        ("warp", "if start + w < n:", ("< -> >",), SPARES),
-        ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
+        ("warp", "if strip > looked and strip * _WIDTH < n:", ("< -> >",), SPARES),
         (
             "search",
             "if some and radius > 0 and length > 2 and limit < np.inf:",
@@ -316,25 +313,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "nearer = nearer or found < within[q]",
             ("< -> <=", "q -> q - 1"),
             SPARES,
-        ),
-        ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
-        (
-            "bound_by_query",
-            "if least_of(out) > limit:",
-            ("> -> >=",),
-            "a sum that is at the limit rules nothing out, be it whole or not",
-        ),
-        (
-            "bound_by_windows",
-            "if least_of(total) > limit:",
-            ("> -> >=",),
-            "a sum that is at the limit rules nothing out, be it whole or not",
-        ),
-        (
-            "least_of",
-            "least = values[lane] if values[lane] < least else least",
-            ("< -> <=",),
-            EQUAL,
         ),
         (
             "keep_matches",
@@ -1613,6 +1591,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "search/channels.py": [
         (
+            "_least_of",
+            "least = values[lane] if values[lane] < least else least",
+            ("< -> <=",),
+            EQUAL,
+        ),
+        (
             "_Search.run",
             "start, groups = start + groups * LANES, min(2 * groups, MOST)",
             ("2 -> 3",),
@@ -1620,7 +1604,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "bound_windows",
-            "if both and not lanes.least_of(total) > limit:",
+            "if both and not _least_of(total) > limit:",
             ("and -> or",),
             "the other bound holds, too, where it is not worth its time",
         ),

@@ -89,6 +89,8 @@ class ConcatenatedSeries(NamedTuple):
         Positions of -1, no window, give -1 twice.
         """
         positions = np.asarray(positions)
+        if len(self.starts) == 1:
+            return np.where(positions < 0, -1, 0), positions.copy()
         series = np.searchsorted(self.starts, positions, side="right") - 1
         start = positions - self.starts[np.maximum(series, 0)]
         return series, np.where(positions < 0, -1, start)

@@ -35,7 +35,7 @@ from numba.np.arrayobj import make_array
 from .cell_types import CellType, class_of
 from .terms import Expression, expression_of
 
-__all__ = ["ROWS", "fill_rows", "has_rows"]
+__all__ = ["ROWS", "fill_rows", "fill_rows_of_each", "has_rows"]
 
 #: Rows that are filled at once.
 ROWS = 4
@@ -45,6 +45,8 @@ VECTORS = 2
 #: Cells before one, and the sum or the least of them that `Cell.join` gets.
 _BEFORE = Expression("before")
 _POINT, _POINT_BEFORE = Expression("y"), Expression("y_before")
+#: What differs from lane to lane: these, and points of rows where each lane has its own ("own").
+_OF_LANES = frozenset(["y", "y_before", "before", "own"])
 
 
 class Costs(NamedTuple):
@@ -63,15 +65,20 @@ class Costs(NamedTuple):
 
 
 @cache
-def costs_of(kind: Any, names: tuple[str, ...], zero: tuple[str, ...] = ()) -> Costs | None:
-    """Return the expressions of a policy, with 0 for some fields; None if it has none."""
+def costs_of(
+    kind: Any, names: tuple[str, ...], zero: tuple[str, ...] = (), point: str = "x"
+) -> Costs | None:
+    """Return the expressions of a policy, with 0 for some fields; None if it has none.
+
+    `point` is the name of a point of a row.
+    """
     costs = Costs([], [])
     try:
         for k in range(ROWS):
             # the point before the first row is number 0
             x_before, x, offset = (
-                Expression("x", (k,)),
-                Expression("x", (k + 1,)),
+                Expression(point, (k,)),
+                Expression(point, (k + 1,)),
                 Expression("offset", (k,)),
             )
             if not kind.uneven:
@@ -163,7 +170,7 @@ class _Writer:
     def write(self, term: Expression, known: dict[Expression, Any]) -> Any:
         """Return the value of an expression; `known` are those of a column in some lanes."""
         builder = self.inside
-        if not term.symbols & {"y", "y_before", "before"}:
+        if not term.symbols & _OF_LANES:
             fixed = "offset" not in term.symbols
             known = self.fixed if fixed else self.shared
             builder = self.outside if fixed else self.inside
@@ -238,23 +245,24 @@ def _kept(terms: Iterable[Expression]) -> list[Expression]:
 
 
 def _emit_rows(
-    module: Any, policy: str, members: Any, costs: Costs, single: bool, banded: bool
+    module: Any, policy: str, members: Any, costs: Costs, single: bool, banded: bool, own: bool
 ) -> Any:
     """Emit the loop of `fill_rows`: one function, since its parts name values of the same blocks.
 
     With `banded` cells become infinite that are farther from the diagonal than the radius of their
-    lane.
+    lane. With `own` each lane has points of rows of its own, and no other is looked at.
     """
     index = ir.IntType(64)
     number, size, lanes = (ir.FloatType(), 16, 64) if single else (ir.DoubleType(), 8, 32)
     vector, data = ir.VectorType(number, size), number.as_pointer()
     # places in lanes, as wide as the points
     places = ir.VectorType(ir.IntType(32) if single else index, size)
-    name = f"skts_rows_{policy}_{single:d}{banded:d}"
+    name = f"skts_rows_{policy}_{single:d}{banded:d}{own:d}"
     if name in module.globals:
         return module.globals[name]
     given = [data] * 4 + [index.as_pointer(), index, index]
-    given += [number] * (ROWS + 1) + [kind for _, kind in members]
+    points = [data] if own else [number] * (ROWS + 1)
+    given += points + [kind for _, kind in members]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
@@ -265,9 +273,9 @@ def _emit_rows(
     outside, builder = ir.IRBuilder(begin), ir.IRBuilder(group)
     inside = ir.IRBuilder(column)
     writer = _Writer(module, outside, inside, number, size)
-    for k, value in enumerate(rest[: ROWS + 1]):
+    for k, value in enumerate(() if own else rest[: len(points)]):
         writer.fixed[Expression("x", (k,))] = value
-    for (field, _), value in zip(members, rest[ROWS + 1 :], strict=True):
+    for (field, _), value in zip(members, rest[len(points) :], strict=True):
         writer.fixed[Expression("field", (field,))] = value
     kept = _kept(each for steps in costs.steps for each in steps)
 
@@ -282,10 +290,18 @@ def _emit_rows(
     first = builder.phi(index)
     first.add_incoming(index(0), begin)
     at = [builder.add(first, index(v * size)) for v in range(VECTORS)]
-    starts = []
+    starts, rows = [], []
     writer.inside = builder
     for lane in at:
-        known = {_POINT: load(builder, columns, index(0), lane)}
+        known = {_POINT: load(builder, columns, index(0), lane)} if kept else {}
+        rows.append(
+            {
+                Expression("own", (k + 1,)): load(builder, rest[0], index(k), lane)
+                for k in range(ROWS)
+            }
+            if own
+            else {}
+        )
         lefts = [load(builder, left, index(k), lane) for k in range(ROWS)]
         held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
         starts.append([load(builder, corner, index(0), lane), *lefts, *held])
@@ -318,7 +334,7 @@ def _emit_rows(
     ends = []
     for v, (lane, (diagonal, *others)) in enumerate(zip(at, values, strict=True)):
         lefts, up = others[:ROWS], load(inside, row, following, lane)
-        known = {_POINT: load(inside, columns, following, lane)}
+        known = {_POINT: load(inside, columns, following, lane), **rows[v]}
         known.update(zip(kept, others[ROWS:], strict=True))
         above, found = up, []
         for k in range(ROWS):
@@ -364,7 +380,7 @@ def _emit_rows(
 def _fill(
     typing_context, cell, x, columns, first, width, offset, inner, row, diagonal, left, radius
 ):  # fmt: skip
-    """As `fill_rows`, of the points of the rows and the one before."""
+    """As `fill_rows`, of the points of the rows and the one before, or those of each lane."""
     place = types.int64
     signature = types.void(
         cell, x, columns, place, place, place, types.boolean, row, diagonal, left, radius
@@ -389,18 +405,21 @@ def _fill(
         single = signature.args[2].dtype == types.float32
         lanes = index(64 if single else 32)
         start = builder.mul(args[3], lanes)
-        points = cgutils.unpack_tuple(builder, args[1])
+        own = isinstance(signature.args[1], types.Array)
+        points = [data(1)] if own else cgutils.unpack_tuple(builder, args[1])
         given = [builder.gep(data(2), [start]), builder.gep(data(7), [start]), data(8), data(9)]
         given += [data(10), args[4], args[5], *points, *fields]
         digest = hashlib.sha256(kind.policy.encode()).hexdigest()[:12]
 
         def call(zero):
-            costs = costs_of(policy, names, zero)
+            costs = costs_of(policy, names, zero, "own" if own else "x")
             title = "_".join([digest, *zero])
             with builder.if_else(args[6]) as branches:
                 for branch, banded in zip(branches, (False, True), strict=True):
                     with branch:
-                        loop = _emit_rows(builder.module, title, members, costs, single, banded)
+                        loop = _emit_rows(
+                            builder.module, title, members, costs, single, banded, own
+                        )
                         builder.call(loop, given)
 
         if policy.optional is None:
@@ -466,5 +485,26 @@ def _fill_rows(cell, x, i, columns, first, width, offset, inner, row, diagonal, 
         before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
         points = before, x[i, 0], x[i + 1, 0], x[i + 2, 0], x[i + 3, 0]
         _fill(cell, points, columns, first, width, offset, inner, row, diagonal, left, radius)
+
+    return fill
+
+
+def fill_rows_of_each(
+    cell: Any, x: Any, i: int, columns: Any, first: int, width: int, offset: int, inner: bool,
+    row: Any, diagonal: Any, left: Any, radius: Any,
+) -> None:  # fmt: skip
+    """Fill ROWS rows from row i on as `fill_rows` does, where each lane has a series of its own.
+
+    `x` is of shape (n, lanes); and the policy is one whose steps all cost the same.
+    """
+    raise NotImplementedError
+
+
+@overload(fill_rows_of_each)
+def _fill_rows_of_each(
+    cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius
+):  # fmt: skip
+    def fill(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
+        _fill(cell, x[i:], columns, first, width, offset, inner, row, diagonal, left, radius)
 
     return fill

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...core.series import read_only
-from ...families.profile.lines import Frame, step_factors
+from ...families.profile.lines import Frame, SearchLine, step_factors
+from ...host import windows
 
 __all__ = ["HEIGHTS", "Searched", "Steps", "PreparedLine", "grown_steps", "make_steps", "weigh"]
 
@@ -74,6 +76,10 @@ class Searched(NamedTuple):
         That of the `SearchLine`.
     frame : Frame or None
         Offset and size that raw windows have in common.
+    even : (float, float) or None
+        Offset and power of two of all points of z-normalised windows, where they have one.
+    grown : bool
+        Whether it is known to continue the line that its line has grown from.
     """
 
     points: np.ndarray
@@ -85,11 +91,58 @@ class Searched(NamedTuple):
     hidden: np.ndarray
     unit: float
     frame: Frame | None
+    even: tuple[float, float] | None = None
+    grown: bool = False
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays of points and windows."""
+        return self[:7]
+
+    @classmethod
+    def of(
+        cls,
+        made: SearchLine,
+        given: Sequence[np.ndarray],
+        regular: np.ndarray,
+        frame: Frame | None,
+    ) -> Searched:
+        """Prepare a line whose moments and regular windows are given as they came."""
+        points, hidden = read_only(made.points), made.hidden & regular
+        length = points.size - hidden.size + 1
+        moments = made.moments(given, lambda _: windows.statistics(points, length, True))
+        even = made.frame if frame is None else None
+        return cls(points, *moments, regular & ~hidden, hidden, made.unit, frame, even)
+
+    def after(self, dropped: int, line: PreparedLine, ranges: np.ndarray) -> Searched:
+        """The same of a line that continues this one, less some windows at its beginning.
+
+        Offset and scale of all its points are those of this one (`even`); `ranges` are those of
+        `even_line`.
+        """
+        assert self.even is not None
+        offset, scale = self.even
+        n_kept = max(0, self.regular.size - dropped)
+        late = SearchLine(
+            (line.points[n_kept:] - offset) * scale, ranges[n_kept:] < 0, 1.0, self.even
+        )
+        moments = [one[n_kept:] for one in line.moments]
+        new = Searched.of(late, moments, line.regular[n_kept:], None)
+        # the last points are those of new windows, too
+        both = (
+            np.concatenate([old[dropped : dropped + n_kept], more])
+            for old, more in zip(self.arrays, new.arrays, strict=True)
+        )
+        points, mean, deviation, size, slip, regular, hidden = both
+        arrays = read_only(points), mean, deviation, size, slip, regular, hidden
+        return Searched(*arrays, new.unit, None, self.even, True)
 
     def continues(self, before: Searched, dropped: int) -> bool:
         """Whether what it begins with is a line of before, less some windows at its beginning."""
+        if self.grown:
+            return True
         n_windows = before.mean.size - dropped
-        pairs = zip(before[:-2], self[:-2], strict=True)
+        pairs = zip(before.arrays, self.arrays, strict=True)
         same = (np.array_equal(old[dropped:], new[: old.size - dropped]) for old, new in pairs)
         return n_windows > 0 and all(same)
 
@@ -166,7 +219,7 @@ def grown_steps(before: Steps, dropped: int, line: Searched, length: int, level:
     n_kept = before.lead.size - dropped
     # the running maxima of new windows, and the step to the first of them, need some before it
     begin = max(0, n_kept - HEIGHTS[0] - 1)
-    tail = {name: getattr(line, name)[begin:] for name in Searched._fields[:-2]}
+    tail = {name: getattr(line, name)[begin:] for name in Searched._fields[:7]}
     new = make_steps(line._replace(**tail), length, level)
     both = (
         np.concatenate([old[..., dropped:], late[..., n_kept - begin :]], axis=-1)

@@ -14,7 +14,14 @@ from ...core.series import read_only
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps, whole_windows
 from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
-from ...families.profile.lines import Frame, common_frame, even_line, line_as_it_is, line_of_pieces
+from ...families.profile.lines import (
+    Frame,
+    common_frame,
+    even_frame,
+    even_line,
+    line_as_it_is,
+    line_of_pieces,
+)
 from ...families.profile.nearest import Nearest
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
@@ -53,6 +60,31 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
+        series, whole = reduction.series, tile.shape == (1, reduction.shape[1])
+        origin = series.origin
+        if not whole or reduction.queries is not series or origin is None:
+            return self._distances(reduction, tile, cancel)
+        # of a window of a line that grows, those to windows that were there before are known
+        place, key = (
+            int(reduction.positions[tile.row]),
+            ("row", reduction.length, reduction.normalize),
+        )
+
+        def build() -> tuple[np.ndarray, int]:
+            dropped = origin.dropped
+            before, _ = self._before(series, reduction.length, (*key, place + dropped))
+            known = np.empty((1, 0)) if before is None else before[:, dropped:]
+            new = tile._replace(col=known.shape[1])
+            found = np.hstack([known, self._distances(reduction, new, cancel)])
+            return found, found.nbytes
+
+        found: np.ndarray = self.prepared.get(series.points, (*key, place), build)
+        if cancel[0]:
+            self.prepared.drop(series.points, (*key, place))
+        return found.copy()
+
+    def _distances(self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Measure the distances of some windows to a run of others."""
         length = reduction.length
         counts = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
         small = self._join_by_numpy(length, *counts)
@@ -236,23 +268,28 @@ class JoinTiles:
         self, pool: ConcatenatedSeries, line: PreparedLine, length: int, frame: Frame | None
     ) -> Searched:
         """A line for the search."""
+        key = "searched", length, frame
 
         def build() -> tuple[Searched, int]:
-            regular = line.regular
+            found = None
             if frame is None:
-                low, high = line.moments[2:]
-                ranges = np.where(regular, high - low, np.inf)
-                made = even_line(line.points, ranges)
-                if made is None:
-                    made = line_of_pieces(line.points, ranges, length)
+                before, dropped = self._before(pool, length, key)
+                ranges = np.where(line.regular, line.moments[3] - line.moments[2], np.inf)
+                even = even_frame(line.points.min(), line.points.max(), ranges.min())
+                if before is not None and line.finite.all() and even == before.even is not None:
+                    # offset and scale are those of before: of windows that were there, nothing
+                    # changes where no gaps are filled
+                    found = before.after(dropped, line, ranges)
+                else:
+                    whole = even_line(line.points, ranges)
+                    made = whole or line_of_pieces(line.points, ranges, length)
             else:
                 made = line_as_it_is(line.points, frame, length)
-            points, hidden = read_only(made.points), made.hidden & regular
-            moments = made.moments(line.moments, lambda _: windows.statistics(points, length, True))
-            found = Searched(points, *moments, regular & ~hidden, hidden, made.unit, frame)
-            return found, sum(array.nbytes for array in found[:-2])
+            if found is None:
+                found = Searched.of(made, line.moments, line.regular, frame)
+            return found, sum(array.nbytes for array in found.arrays)
 
-        return self.prepared.get(pool.points, ("searched", length, frame), build)
+        return self.prepared.get(pool.points, key, build)
 
     def _steps(self, pool: ConcatenatedSeries, line: Searched, length: int, level: float) -> Steps:
         """Factors and bounds of a line for covariances, kept while it lives."""

@@ -73,6 +73,15 @@ def most_bytes(n_channels: int, length: int, n_windows: int) -> int:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _least_of(values):
+    """The least of some values, none of which is NaN."""
+    least = values[0]
+    for lane in range(values.size):
+        least = values[lane] if values[lane] < least else least
+    return least
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def bound_windows(piece, queries, comparison, limit, out, cancel):
     """Bound what each window costs at least; infinite where it is not finite.
 
@@ -116,9 +125,9 @@ def bound_windows(piece, queries, comparison, limit, out, cancel):
                 for lane in range(LANES):
                     most = one[lane] if one[lane] > total[lane] else total[lane]
                     total[lane] = most if largest else total[lane] + one[lane]
-                if lanes.least_of(total) > limit:
+                if _least_of(total) > limit:
                     break
-            if both and not lanes.least_of(total) > limit:
+            if both and not _least_of(total) > limit:
                 other[:] = 0.0
                 for c in range(n_channels):
                     channel = Piece(piece.points[c], whole, piece.mean[c], piece.inverse[c])

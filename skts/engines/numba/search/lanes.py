@@ -9,14 +9,16 @@ together once the rest of each must cost too much. Bounds hold for DTW and dog-k
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import njit
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...host.arrays import put
+from ..elastic.lanes import columns_of_rows
+from ..elastic.rows_of_cells import ROWS, fill_rows, fill_rows_of_each
+from .outside import LANES, add_outside
 from .statistics import RUNNING_ERROR
 
 __all__ = [
@@ -25,16 +27,12 @@ __all__ = [
     "Matches",
     "Piece",
     "AlikeQueries",
-    "InLanes",
     "local_envelope",
     "search",
 ]
 
-LANES = 32
-#: Columns of a strip of the warping matrix, after which lanes may give up.
+#: Columns of a strip of the warping matrix, whose costs are bounded together.
 _WIDTH = 16
-#: Points between two looks at the bounds.
-_LOOK = 8
 #: Groups of lanes of windows that look good, which are warped first.
 _SEEDS = 4
 #: So few windows that match are looked at each time, and more once a share of them is new.
@@ -135,19 +133,6 @@ class Waiting(NamedTuple):
     bounds: np.ndarray
 
 
-class InLanes(NamedTuple):
-    """The query of all lanes, or the query of each, and their envelopes.
-
-    Attributes
-    ----------
-    points, low, high : ndarray of shape (length,) or (length, lanes), float64
-    """
-
-    points: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 class Room(NamedTuple):
     """Memory that is written anew for each group of lanes.
 
@@ -175,38 +160,17 @@ class Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def least_of(values):
-    """The least of some values, none of which is NaN."""
-    least = values[0]
-    for lane in range(values.size):
-        least = values[lane] if values[lane] < least else least
-    return least
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def bound_by_query(piece, p, queries, q, comparison, limit, out):
     """Bound LANES windows from p on by the envelope of query q, points in a given order.
 
     Windows of which nothing is known, with statistics that are NaN, cost nothing.
     """
-    points, low, high, order = piece.points, queries.low, queries.high, queries.order
-    squared, largest, length = comparison.squared, comparison.largest, order.shape[1]
-    center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
     out[:] = 0.0
-    for start in range(0, length, _LOOK):
-        for k in range(start, min(start + _LOOK, length)):
-            at = order[q, k]
-            below, above, here = low[q, at], high[q, at], points[p + at : p + at + LANES]
-            for lane in range(here.size):
-                z = (here[lane] - center[lane]) * scale[lane]
-                d, e = z - above, below - z
-                d = d if d > e else e
-                d = d if d > 0.0 else 0.0
-                cost = d * d if squared else d
-                most = cost if cost > out[lane] else out[lane]
-                out[lane] = most if largest else out[lane] + cost
-        if least_of(out) > limit:
-            break
+    envelope, statistics = (queries.low[q], queries.high[q]), (piece.mean[p:], piece.inverse[p:])
+    kinds = comparison.squared, comparison.largest
+    add_outside(
+        piece.points[p:], None, 1, envelope, queries.order[q], statistics, limit, kinds, out
+    )
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -251,40 +215,16 @@ def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
 
     `row` is that of `envelope_of_windows`.
     """
-    radius, squared, largest = comparison.radius, comparison.squared, comparison.largest
-    order, length = queries.own_order, queries.points.shape[1]
-    narrow = 2 * radius + 1 < length
-    least, most = room.low[row], room.high[row]
-    center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
-    total = np.zeros(LANES)
-    for start in range(0, length, _LOOK):
-        for k in range(start, min(start + _LOOK, length)):
-            at = order[q, k]
-            j, point = at if narrow else 0, queries.points[q, at]
-            under, over = least[j : j + LANES], most[j : j + LANES]
-            for lane in range(total.size):
-                d = point - (over[lane] - center[lane]) * scale[lane]
-                e = (under[lane] - center[lane]) * scale[lane] - point
-                d = d if d > e else e
-                d = d if d > 0.0 else 0.0
-                cost = d * d if squared else d
-                more = cost if cost > total[lane] else total[lane]
-                total[lane] = more if largest else total[lane] + cost
-        if least_of(total) > limit:
-            break
+    point, total = queries.points[q], np.zeros(LANES)
+    # ranges are the same for all points
+    step = 1 if 2 * comparison.radius + 1 < point.size else 0
+    statistics, kinds = (
+        (piece.mean[p:], piece.inverse[p:]), (comparison.squared, comparison.largest)
+    )  # fmt: skip
+    least, most, order = room.low[row], room.high[row], queries.own_order[q]
+    add_outside(least, most, step, (point, point), order, statistics, limit, kinds, total)
     for lane in range(LANES):
         out[lane] = total[lane] if total[lane] > out[lane] else out[lane]
-
-
-def _of_lane(value: Any, lane: int) -> Any:
-    """A number of the query of a lane, where `value` is that of all lanes, or those of each."""
-
-
-@overload(_of_lane, inline="always")
-def _compiled_of_lane(value, lane):
-    if isinstance(value, types.Number):
-        return lambda value, lane: value
-    return lambda value, lane: value[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -303,86 +243,44 @@ def hopeless(edge, behind, limits, least, largest):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def warp(points, room, comparison, cell, cancel):
+def warp(own, room, comparison, cell, cancel):
     """Accumulated costs of queries against windows, each in a lane; all infinite beyond the limits.
 
-    `points` are those of `InLanes`. Rows go two at a time, and every cell joins the same two
-    numbers as in `dtw.sweep`.
+    Every cell joins the same two numbers as in `dtw.sweep`.
     """
     windows, limits, out = room.windows, room.limits, room.out
-    n, inf, radius = points.shape[0], np.inf, comparison.radius
-    row = np.empty((_WIDTH + 1, LANES))
-    columns = np.empty((_WIDTH, LANES))
-    # edge[i + 1] is the cell of row i before the strip, edge[0] the border above
-    edge = np.empty((n + 1, LANES))
-    left, diagonal, above = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES)
+    n, inf, radius = windows.shape[0], np.inf, comparison.radius
+    # of each column the cell of the last row that is done
+    row = np.full((n, LANES), inf)
+    left, diagonal = np.empty((ROWS, LANES)), np.empty(LANES)
+    least, radii, looked = np.empty(LANES), np.full(LANES, radius), 0
     out[:] = inf
-    edge[:] = inf
-    edge[0, :] = 0.0
-    for start in range(0, n, _WIDTH):
+    for i in range(0, n, ROWS):
         if cancel[0]:
             return
-        w = min(_WIDTH, n - start)
-        for j in range(w):
-            put(windows[start + j], columns[j])
-        first, stop = max(0, start - radius), min(n, start + w + radius)
-        row[:] = inf
-        put(edge[first], row[0])
-        edge[0] = inf
-        i = first
-        while i < stop:
-            height = 2 if i + 1 < stop else 1
-            j_first = max(0, i - radius - start)
-            j_stop = min(w, i + height + radius - start)
-            # columns in which both rows lie in the band
-            inner_first = max(j_first, i + 1 - radius - start)
-            inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0
-            for lane in range(LANES):
-                diagonal[lane] = row[j_first, lane]
-                left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
-                left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
-                row[0, lane] = edge[i + height, lane]
-            point, next_point = points[i], points[i + height - 1]
-            for j in range(j_first, j_stop):
-                if inner_first <= j < inner_stop:
-                    for lane in range(LANES):
-                        up = row[j + 1, lane]
-                        best = up if up < diagonal[lane] else diagonal[lane]
-                        best = best if best < left[0, lane] else left[0, lane]
-                        value = cell.join(cell.term(_of_lane(point, lane), columns[j, lane]), best)
-                        best = value if value < left[0, lane] else left[0, lane]
-                        best = best if best < left[1, lane] else left[1, lane]
-                        diagonal[lane] = up
-                        left[0, lane] = value
-                        term = cell.term(_of_lane(next_point, lane), columns[j, lane])
-                        value = cell.join(term, best)
-                        left[1, lane] = value
-                        row[j + 1, lane] = value
-                    continue
-                for lane in range(LANES):
-                    above[lane] = row[j + 1, lane]
-                for k in range(height):
-                    outside, here = abs(i + k - start - j) > radius, points[i + k]
-                    for lane in range(LANES):
-                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
-                        best = best if best < left[k, lane] else left[k, lane]
-                        value = cell.join(cell.term(_of_lane(here, lane), columns[j, lane]), best)
-                        diagonal[lane] = left[k, lane]
-                        value = inf if outside else value
-                        left[k, lane] = value
-                        above[lane] = value
-                for lane in range(LANES):
-                    diagonal[lane] = row[j + 1, lane]
-                    row[j + 1, lane] = above[lane]
-            for k in range(height):
-                for lane in range(LANES):
-                    edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
-            i += height
-        if start + w < n:
-            behind = room.rest[start // _WIDTH + 1]
-            if hopeless(edge[first + 1 : stop + 1], behind, limits, above, comparison.largest):
+        j, stop, inner_first, inner_stop = columns_of_rows(i, ROWS, 0, n, radius, radius)
+        left[:] = inf
+        diagonal[:] = inf if i > 0 else 0.0
+        if j > 0:
+            put(row[j - 1], diagonal)
+        while j < stop:
+            inner = inner_first <= j < inner_stop
+            end = min(stop, inner_stop if inner else inner_first if j < inner_first else stop)
+            place = (j - 1, end - j, j - i, inner)
+            if own.shape[1] > 1:
+                fill_rows_of_each(cell, own, i, windows, *place, row, diagonal, left, radii)
+            else:
+                fill_rows(cell, own, i, windows, *place, row, diagonal, left, radii)
+            j = end
+        # every path crosses the last of these rows, and the columns behind its band
+        last = i + ROWS - 1
+        strip = -(-(last + radius + 1) // _WIDTH)
+        if strip > looked and strip * _WIDTH < n:
+            looked = strip
+            band = row[max(0, last - radius) : last + radius + 1]
+            if hopeless(band, room.rest[strip], limits, least, comparison.largest):
                 return
-    put(row[w], out)
+    put(left[(n - 1) % ROWS], out)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -412,56 +310,67 @@ def moments_of_lanes(windows, mean, scale):
         scale[lane] = 1.0 / np.sqrt(sums[lane] / length) if scale[lane] > 0.0 else 0.0
 
 
+# a bound may be summed in any order
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def bound_rest(window, low, high, squared, largest, rest):
+    """Bound what the points of a window from each strip on cost, by the envelope of a query."""
+    rest[rest.size - 1] = 0.0
+    for strip in range(rest.size - 2, -1, -1):
+        total = 0.0
+        for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, low.size)):
+            d, e = window[j] - high[j], low[j] - window[j]
+            d = d if d > e else e
+            d = d if d > 0.0 else 0.0
+            cost = d * d if squared else d
+            most = cost if cost > total else total
+            total = most if largest else total + cost
+        behind = rest[strip + 1]
+        rest[strip] = max(behind, total) if largest else behind + total
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_lane(values, q, start, stop, own, lane):
-    """Write numbers of query q into its lane, where not all lanes have the same."""
-    if own.ndim == 2:
-        for j in range(start, stop):
+def _write_lane(values, q, own, lane):
+    """Write the points of query q into its lane, where not all lanes have the same."""
+    if own.shape[1] > 1:
+        for j in range(values.shape[1]):
             own[j, lane] = values[q, j]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def gather(points, queries, own, waiting, count, comparison, room):
-    """Lay windows and queries side by side; bound what the columns from each strip on cost."""
+    """Lay windows and queries side by side; bound what the columns from each strip on cost.
+
+    `own` is a column of the query of all lanes, or has one for the query of each.
+    """
     length, windows, rest = queries.points.shape[1], room.windows, room.rest
     normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
     anchor, mean, scale = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
-    stale = np.empty(LANES, np.bool_)
     for lane in range(LANES):
         if lane >= count:
             # lanes that nobody is in repeat the first
             waiting.rows[lane], waiting.places[lane] = waiting.rows[0], waiting.places[0]
-        stale[lane] = room.rows[lane] != waiting.rows[lane]
-        room.rows[lane] = waiting.rows[lane]
-    n_strips = rest.shape[0] - 1
+        if room.rows[lane] != waiting.rows[lane]:
+            room.rows[lane] = waiting.rows[lane]
+            _write_lane(queries.points, waiting.rows[lane], own, lane)
     # strip by strip: a cache holds the same few rows of all lanes
     for start in range(0, length, _WIDTH):
         for lane in range(LANES):
-            place, q = waiting.places[lane], waiting.rows[lane]
+            place = waiting.places[lane]
             for j in range(start, min(start + _WIDTH, length)):
                 windows[j, lane] = points[place + j]
-            if stale[lane]:
-                stop = min(start + _WIDTH, length)
-                _write_lane(queries.points, q, start, stop, own.points, lane)
-                _write_lane(queries.low, q, start, stop, own.low, lane)
-                _write_lane(queries.high, q, start, stop, own.high, lane)
     if normalize:
         put(windows[0], anchor)
         moments_of_lanes(windows, mean, scale)
-    rest[n_strips, :] = 0.0
-    for strip in range(n_strips - 1, -1, -1):
-        put(rest[strip + 1], rest[strip])
-        for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, length)):
-            low, high = own.low[j], own.high[j]
+        for j in range(length):
             for lane in range(LANES):
-                z = windows[j, lane]
-                if normalize:
-                    z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
-                    windows[j, lane] = z
-                d = max(max(z - _of_lane(high, lane), _of_lane(low, lane) - z), 0.0)
-                cost = d * d if squared else d
-                total = rest[strip, lane]
-                rest[strip, lane] = max(total, cost) if largest else total + cost
+                windows[j, lane] = ((windows[j, lane] - anchor[lane]) - mean[lane]) * scale[lane]
+    window = np.empty(length)
+    for lane in range(LANES):
+        place, q = waiting.places[lane], waiting.rows[lane]
+        first, middle, factor = anchor[lane], mean[lane], scale[lane]
+        for j in range(length):
+            window[j] = ((points[place + j] - first) - middle) * factor
+        bound_rest(window, queries.low[q], queries.high[q], squared, largest, rest[:, lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -602,7 +511,8 @@ def keep_matches(waiting, taken, out, need, exclusion, squared, matches, stretch
 def search(piece, queries, own, comparison, cell, need, exclusion, matches, cancel):
     """Find the windows of a piece that may match each of some queries.
 
-    `own` is the one query, or has room for one in each lane.
+    `own` is a column of the one query, or has one for the query of each lane: with as many rows as
+    are filled together.
 
     A match is within the distance of its query, and within that of `need` windows more than
     `exclusion` apart.
@@ -664,7 +574,7 @@ def search(piece, queries, own, comparison, cell, need, exclusion, matches, canc
                 gather(piece.points, queries, own, waiting, taken, comparison, room)
                 for lane in range(LANES):
                     room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
-                warp(own.points, room, comparison, cell, cancel)
+                warp(own, room, comparison, cell, cancel)
                 keep_matches(
                     *(waiting, taken, room.out, need, exclusion, squared, matches, stretches)
                 )

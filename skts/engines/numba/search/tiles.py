@@ -21,8 +21,9 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from ..elastic.dtw import block_kernel
+from ..elastic.rows_of_cells import ROWS
 from . import channels, lanes
-from .lanes import AlikeQueries, Comparison, InLanes, Piece
+from .lanes import AlikeQueries, Comparison, Piece
 from .statistics import running_statistics
 
 __all__ = ["SubsequenceTiles"]
@@ -145,12 +146,13 @@ def _together(n_windows: int) -> int:
     return max(1, _TOGETHER // n_windows) if n_windows < _ALONE else 1
 
 
-def _in_lanes(queries: AlikeQueries) -> InLanes:
-    """The one query, or room for one in each lane."""
-    sides = queries.points, queries.low, queries.high
-    if len(queries.points) == 1:
-        return InLanes(*(side[0] for side in sides))
-    return InLanes(*(np.empty((side.shape[1], lanes.LANES)) for side in sides))
+def _in_lanes(queries: AlikeQueries) -> np.ndarray:
+    """A column of the one query, or room for one of each lane; with rows to fill up the last."""
+    n_queries, length = queries.points.shape
+    own = np.zeros((length + ROWS - 1, 1 if n_queries == 1 else lanes.LANES))
+    if n_queries == 1:
+        own[:length, 0] = queries.points[0]
+    return own
 
 
 def _query_bytes(n_queries: int, length: int) -> int:
