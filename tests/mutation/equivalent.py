@@ -522,9 +522,11 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "kshape/tiles.py": [
         ("_eigenvectors", "break", ("break",), INTERRUPTED),
+    ],
+    _N + "kshape/members.py": [
         (
-            "SBDTiles._sbd_center.rows",
-            "out = np.empty((stop - start, *shape))",
+            "Members.rows",
+            "out = np.empty((stop - start, *self._shape))",
             ("- -> +",),
             "rows more are filled with zeros, which add nothing to a product",
         ),
