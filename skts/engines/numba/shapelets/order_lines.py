@@ -22,6 +22,8 @@ MANY = 6
 #: that are farther apart than `TOLERANCE` allows for equal ones, and twice that.
 #: see "equal distances" in docs/developer/numerics.rst
 _APART = 8 * TOLERANCE
+#: Logarithm of 2, and units by which sums of a few rounded terms are off at most, and more.
+_LN2, _ROUNDED = float(np.log(2.0)), 8
 #: Units of whole weights, in which that of all members is 1 or a little less.
 _ONE = 2.0**62
 #: Gain of an order line without a cut: below all that roundings make of 0.
@@ -39,6 +41,8 @@ class Scratch(NamedTuple):
         Where buckets of the sort begin, and the bucket of each distance.
     left, run : ndarray of shape (n_classes,)
         Numbers of classes on the left of a cut, and in a run of distances of unknown order.
+    terms : ndarray of shape (n_classes,)
+        Terms of classes on both sides of a cut, where numbers of them are weights.
     places : ndarray of shape (n_places,)
         Cuts that gain most.
     low : ndarray of shape (n_members + 1,)
@@ -51,6 +55,7 @@ class Scratch(NamedTuple):
     buckets: np.ndarray
     left: np.ndarray
     run: np.ndarray
+    terms: np.ndarray
     places: np.ndarray
     low: np.ndarray
 
@@ -140,12 +145,12 @@ def _weighed_sides(left, total, of_one, tables):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _change(before, after, count, weight, unit):
-    """Change of the gain by a class as its number on the left, which is a weight, changes."""
+def _terms(number, count, weight, unit):
+    """Terms of a class on both sides of a cut by its number on the left, which is a weight."""
     total = np.int64(0)
-    for number, sign in ((after, 1), (before, -1), (count - after, 1), (count - before, -1)):
-        share = number * weight
-        total += sign * np.int64(np.rint(unit * share * np.log(max(share, 1e-300))))
+    for side in (number, count - number):
+        share = side * weight
+        total += np.int64(np.rint(unit * share * np.log(max(share, 1e-300))))
     return total
 
 
@@ -207,7 +212,8 @@ def _open_gain(tables, members, scratch, best, n_best, sums, every):
             size -= run[c]
             if weighed:
                 own -= run[c]
-                total += _change(left[c], rest, counts[c], weights[c], unit)
+                total += _terms(rest, counts[c], weights[c], unit)
+                total -= _terms(left[c], counts[c], weights[c], unit)
                 continue
             if not equal:
                 own -= run[c] * _whole_weight(weights[c])
@@ -231,7 +237,7 @@ def _open_gain(tables, members, scratch, best, n_best, sums, every):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _largest_gap(sure, errors, n_best, spread, scratch):
     """The largest gap of the cuts that gain most, and what it may be off by."""
-    order, ordered, _, _, _, _, places, low = scratch
+    order, ordered, _, _, _, _, _, places, low = scratch
     n = order.size
     top, total, blur = -np.inf, 0.0, 0.0
     for k in range(n):
@@ -273,7 +279,7 @@ def promise(line, tables, needed, scratch):
     labels, changes, sides, weights, counts, whole, leaf, _, total_weight, unit, slack, steps = (
         tables
     )
-    order, ordered, heads, buckets, left, run, places, low = scratch
+    order, ordered, heads, buckets, left, run, terms, places, low = scratch
     n = labels.size
     _order(squares, order, ordered, heads, buckets)
     near = False
@@ -304,7 +310,11 @@ def promise(line, tables, needed, scratch):
         if weighed:
             step = steps[order[k]]
             heavy += step
-            each += _change(here, here + step, counts[label], weights[label], unit)
+            if here == 0:
+                terms[label] = _terms(here, counts[label], weights[label], unit)
+            each -= terms[label]
+            terms[label] = _terms(here + step, counts[label], weights[label], unit)
+            each += terms[label]
         else:
             each += changes[label, here] - changes[label, counts[label] - here - 1]
             if not equal:
@@ -336,6 +346,10 @@ def promise(line, tables, needed, scratch):
         if equal:
             both = sides[k + 1]
         else:
+            # the entropy of sides of shares p and 1 - p is ln 2 - 2 (p - 1/2)^2 at most (Pinsker)
+            off = heavy * of_one - 0.5
+            if each + unit * (_LN2 - 2 * off * off) < max(best, needed - slack) - _ROUNDED:
+                continue
             both, enough = _weighed_sides(heavy, all_weights, of_one, tables)
             if not enough:
                 continue
@@ -369,6 +383,6 @@ def make_scratch(n, n_classes):
     """Memory for lines of so many members."""
     return Scratch(
         np.empty(n, np.int64), np.empty(n), np.empty(4 * n + 1, np.int64), np.empty(n, np.int64),
-        np.empty(n_classes, np.int64), np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64), np.empty(n_classes, np.int64), np.empty(n_classes, np.int64),
         np.empty(4 * n + 64, np.int64), np.empty(n + 1),
     )  # fmt: skip
