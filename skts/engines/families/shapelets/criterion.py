@@ -379,7 +379,7 @@ class Criterion(SplitCriterion):
         return self._integers[0][self.labels] * self._steps
 
     def _terms_along(self, order: np.ndarray) -> np.ndarray:
-        """Sums of the terms of classes on both sides of cuts, less those of the node, by `TERMS`."""
+        """Terms of classes on both sides of cuts, less those of the node, times `TERMS`."""
         weights, numbers, total = self._integers
         n, rows, by_class = (
             order.shape[1],
