@@ -232,7 +232,7 @@ class Criterion(SplitCriterion):
 
     @property
     def width(self) -> int:
-        """What the classes add to the gain; and a weight, where not all series weigh the same."""
+        """The sum over classes; and a weight, where not all series weigh the same."""
         return 1 if self.equal else 2
 
     @cached_property
