@@ -393,7 +393,9 @@ class Criterion(SplitCriterion):
         left = np.cumsum(self._steps[order[rows, by_class]], axis=1)
         left -= np.repeat(np.cumsum(numbers[present]) - numbers[present], counts)
         each = (some * weights[labels] / total for some in (left, numbers[labels] - left))
-        terms = sum(np.rint(TERMS * _entropies(some)).astype(np.int64) for some in each)
+        terms = np.zeros(order.shape, np.int64)
+        for some in each:
+            terms += np.rint(TERMS * _entropies(some)).astype(np.int64)
         change = np.diff(terms, axis=1, prepend=0)
         of_node = np.rint(TERMS * _entropies(numbers * weights / total)).astype(np.int64)
         change[:, first] = terms[:, first] - of_node[present]
