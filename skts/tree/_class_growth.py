@@ -33,7 +33,9 @@ class ClassGrowth(TreeGrowth):
         class_weight, each = self.weights[present], self.sample_weight[members]
         if np.ptp(self.weights) > 0 and np.ptp(class_weight) == 0:
             # gains are rounded in another way where no weights differ: that is for the whole tree
-            class_weight, labels = self.weights, self.labels[members]
+            lightest, heaviest = self.weights.min(), self.weights.max()
+            other = heaviest if class_weight[0] < heaviest else lightest
+            class_weight = np.append(class_weight, other)
         differ = bool(np.any(each != each[0]))
         return Criterion(
             labels,

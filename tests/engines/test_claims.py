@@ -391,7 +391,7 @@ def test_shapelet_walk():
 def scratch_of(squares, places):
     n = len(squares)
     arrays = SimpleNamespace(order=np.arange(n), ordered=np.sort(squares), low=np.zeros(n + 1))
-    return (arrays.order, arrays.ordered, *4 * (None,), np.array(places), arrays.low)
+    return (arrays.order, arrays.ordered, *5 * (None,), np.array(places), arrays.low)
 
 
 def test_order_line_sums():

@@ -1368,14 +1368,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/shapelets/criterion.py": [
         (
-            "Criterion._gains",
+            "Criterion._weighted_gains",
             "close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)",
             ("1 -> 2 #1",),
             "gains that cannot be the best are rounded as they should be, too",
         ),
         (
-            "Criterion._gains",
-            "log = 2 + math.log(2 * len(weights))",
+            "Criterion._weighted_gains",
+            "n_terms = 2 * len(weights)",
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
         ),

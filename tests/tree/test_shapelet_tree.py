@@ -552,17 +552,20 @@ def test_parameters_and_fitted_attributes_are_described(rng):
 
 def test_nodes_count_the_classes_that_they_hold(monkeypatch, rng):
     """With many classes most nodes hold few; the unit of a gain is that of the tree, though."""
-    widths, criterion = [], ClassGrowth.criterion
+    widths, units, criterion = [], set(), ClassGrowth.criterion
 
     def noted(self, members):
         found = criterion(self, members)
         widths.append((len(found.class_weight), len(np.unique(self.labels[members]))))
+        units.add(found.unit)
         return found
 
     monkeypatch.setattr(ClassGrowth, "criterion", noted)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 10
     model = ShapeletTreeClassifier(max_candidates=20, random_state=0, engine="numba").fit(X, y)
     assert all(width == held for width, held in widths) and min(widths) < (10, 10)
-    widths.clear()
-    model.set_params(class_weight={9: 2.0}).fit(X, y)
-    assert {width for width, held in widths if held == 2} >= {10}
+    for weight in (2.0, 0.5):
+        widths.clear(), units.clear()
+        model.set_params(class_weight={9: weight}).fit(X, y)
+        # one class beside those of a node where they weigh the same, but not all of the tree
+        assert {width - held for width, held in widths} == {0, 1} and units == {2.0**38}

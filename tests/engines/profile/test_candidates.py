@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -243,24 +245,45 @@ def test_single_precision_is_left_where_it_leaves_much_in_doubt(rng):
     assert not join._in_doubt(0, 10, strip, side, np.full((20, 1), 1e9), length)
 
 
-def test_single_precision_pays_until_it_has_left_more_to_measure_than_it_saved():
+def test_single_precision_pays_until_it_leaves_more_to_measure_than_it_saved():
+    """Pairs that have been measured, and listed ones that are still near."""
     length, n = 10, 7
-    cost = join.SAVED + join.SAVED_BY_POINT * length
     nothing = np.full(50, np.inf)
-    lists = [
-        candidates.open_candidates(0, nothing, np.full((n, 2), np.inf), np.full((n, 2), -1))
-        for _ in range(2)
-    ]
     for same in (True, False):
-        work = join.Work(length, 2, same, True, True, True)
-        lists[0].n_listed[1], lists[1].n_listed[1] = 2 * n + 3, 2 * n - 5
-        assert join._pays(*lists, work, 3 * cost)
-        assert not join._pays(*lists, work, 3 * cost - 1)
-        lists[1].n_listed[1] = 2 * n + 1
-        assert join._pays(*lists, work, 4 * cost)
-        assert join._pays(*lists, work, 4 * cost - 1) == same
-    lists[0].n_listed[1] = lists[1].n_listed[1] = 0
-    assert join._pays(*lists, work, 0)
+        for k in (1, 2):
+            lists = [
+                candidates.open_candidates(0, nothing, np.full((n, k), np.inf), np.full((n, k), -1))
+                for _ in range(2)
+            ]
+            # of several neighbours one pair of each is measured after any walk
+            of_any = 2 * n if k == 2 else 0
+            work = join.Work(length, 2, same, True, True, True)
+            if same:
+                lists[1] = lists[0]
+            for one, measured, far in zip(lists, (3, 2), (1, 4), strict=True):
+                one.n_listed[1], one.n_listed[0] = of_any + measured, far + 1
+                one.pairs[: far + 1] = 0
+                one.tops[:] = 1.0
+                one.floors[:far], one.floors[far] = 2.0, 0.5
+            known, known_b = lists
+            extra = 2 + 1 if same else 3 + 1 + 2 + 1
+            assert not join._pays(known, known_b, work, extra - 1)
+            # what is far has left the list
+            assert known.n_listed[0] == known_b.n_listed[0] == 1
+            assert join._pays(known, known_b, work, extra)
+            known.n_listed[:] = known_b.n_listed[:] = 0
+            assert join._pays(known, known_b, work, 0)
+
+
+def test_what_is_affordable_grows_as_what_has_been_walked():
+    """A share of the tile, for a start."""
+    work = join.Work(10, 2, False, False, True, True)
+    price = join.SAVED + join.SAVED_BY_POINT * 10
+    axis = SimpleNamespace(first=100, stop=100 + 4 * price)
+    other = SimpleNamespace(first=7, stop=7 + join.AHEAD)
+    assert join._affordable.py_func(axis, other, work, 0) == 4
+    assert join._affordable.py_func(axis, other, work, 3 * price - 1) == 6
+    assert join._affordable.py_func(axis, other, work, 3 * price) == 7
 
 
 @pytest.mark.parametrize("single", [True, False])
@@ -283,7 +306,11 @@ def test_a_walk_hands_on_no_more_rows_than_a_band_has(rng, monkeypatch, single):
     if single:
         join._narrow_strip(12, strip, room)
     known = candidates.Candidates(0, *(np.zeros(1) for _ in range(8)))
-    join._walk_strip(join.TileJoin(side, side, known, known, room, work), band, strip)
+    tile = join.TileJoin(side, side, known, known, room, work)
+    assert join._walk_strip(tile, band, strip, 0) == n
+    # of a list that is too long the first group is walked, in single precision
+    known.n_listed[0] = 1
+    assert join._walk_strip(tile, band, strip, 0) == (join.SINGLE_LANES if single else n)
 
 
 def test_a_band_is_bounded_by_its_largest_windows(rng):

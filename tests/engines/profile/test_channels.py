@@ -233,6 +233,59 @@ def test_more_equal_pairs_than_a_list_has_room_for(fast_engine, walk):
     assert_array_equal(found.indices[:, 1], np.where(places < 3, places + 3, 0))
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ChannelRule((1, 2, 3)),
+        ChannelRule((1, 2), include=(1,)),
+        ChannelRule((2, 3), include=(0, 2)),
+        ChannelRule((1, 2, 3), worst=True),
+        ChannelRule((3,), include=(2,), worst=True),
+    ],
+)
+def test_stretches_that_are_constant_or_missing_in_some_channels(rng, fast_engine, walk, rule):
+    """Distances to them are certified where they are found; ties go to the first."""
+    for turn in range(8):
+        points = rng.standard_normal((3, 80))
+        for values in points:
+            for _ in range(rng.integers(0, 4)):
+                first, size = rng.integers(0, 70), rng.integers(7, 40)
+                values[first : first + size] = rng.integers(0, 2)
+        if turn % 2:
+            points[rng.integers(3), rng.integers(80)] = np.nan
+        if turn % 4 == 0:
+            points[:, 40:] = points[:, :40]
+        line = [ConcatenatedSeries.of([values]) for values in points]
+        options = {"exclusion": int(rng.integers(0, 9)), "sides": bool(turn % 3 == 0)}
+        check(ChannelJoin.of(line, None, 6, rule, **options), fast_engine)
+        other = [ConcatenatedSeries.of([values[::-1].copy()]) for values in points]
+        check(ChannelJoin.of(line, other, 6, rule, exclusion=0), fast_engine)
+
+
+def test_pairs_of_constant_windows_are_not_listed(rng, walk, monkeypatch):
+    """All of them are at distance 0: of 100,000 pairs none waits to be measured."""
+    from skts.engines.numba.profile import channel_tiles
+
+    made, make = [], channel_tiles.open_known
+
+    def filled(*given):
+        known = make(*given)
+        known.entries.fill(-7)
+        made.append(known)
+        return known
+
+    monkeypatch.setattr(channel_tiles, "open_known", filled)
+    points = np.ones((3, 480))
+    points[:, :20] = rng.standard_normal((3, 20))
+    work = ChannelJoin.of(
+        [ConcatenatedSeries.of([values]) for values in points], None, 8, ChannelRule((1, 2, 3))
+    )
+    check(work, "numba")
+    for known in made:
+        listed = known.entries[known.entries[:, 0] != -7]
+        assert (listed[:, 0] < 20).all() and len(listed) < 500
+
+
 def test_several_tiles(rng, fast_engine, walk):
     """Beyond a cell of the grid: plain code agrees, and each dimension alone."""
     line = make_channels(("walk", "flat stretches", "noise"), 1_300, rng)

@@ -122,6 +122,33 @@ def test_lines_promise_what_the_best_cut_has_where_members_have_errors_of_their_
     assert tight > 100
 
 
+@pytest.mark.parametrize("of_series", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("least", [0.0, 2.5])
+def test_lines_promise_no_less_where_weights_differ(rng, n_classes, of_series, least):
+    """Cuts on either side of runs that errors leave open, within them, and those that are clear."""
+    reached = 0
+    for _ in range(100):
+        labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, 12 - n_classes))
+        weights = rng.choice([0.3, 1.0, 1 / 3, rng.random()], n_classes)
+        often = rng.choice([1.0, 2.0, rng.random() + 0.01], 12) if of_series else None
+        weights[0] += 0.125
+        criterion = Criterion(rng.permutation(labels), weights, 1, least, often)
+        squares, error = rng.integers(1, 9, 12) ** 2.0, 1e-6
+        line = OrderLine(squares, np.zeros(12, bool), np.full(12, error), error)
+        tables, scratch = criterion.tables(), make_scratch(12, n_classes)
+        gain, high, low = promise(line, tables, np.int64(-(2**62)), scratch)
+        exact = np.sqrt(squares + rng.uniform(-error, error, (100, 12)))
+        best = criterion.best_cuts(exact, np.zeros(100, bool)).gain.max()
+        # a gain that is needed rules cuts out, and not the best one
+        for needed in (best - 1, best):
+            assert promise(line, tables, np.int64(needed), scratch) == (gain, high, low)
+        assert gain >= best
+        assert (high, low) in ((np.inf, -np.inf), (-np.inf, -np.inf))
+        reached += gain <= best + 2 * tables.slack
+    assert reached > 20
+
+
 @pytest.mark.parametrize("n", [1, 5, 200])
 def test_there_is_room_for_every_cut_that_gains_most(n):
     """Those between neighbours, and those of all subsets of a run."""
@@ -129,7 +156,7 @@ def test_there_is_room_for_every_cut_that_gains_most(n):
     assert scratch.places.size >= n - 1 + 2**MANY
     assert_array_equal([scratch.order.size, scratch.ordered.size, scratch.buckets.size], n)
     assert scratch.low.size == n + 1
-    assert scratch.left.size == scratch.run.size == 3
+    assert scratch.left.size == scratch.run.size == scratch.terms.size == 3
 
 
 def test_short_windows_of_some_series_are_as_many_as_these():

@@ -149,6 +149,14 @@ def test_gains_are_ordered_as_exact_ones():
             assert all((gain == 0) == (a == nothing) for a, gain in ordered)
 
 
+def series_of_class_0_then_1(numbers):
+    """A line of 400 series of class 0 and 300 of class 1, which begins with so many of each."""
+    zeros, ones = np.arange(400), np.arange(400, 700)
+    first, second = numbers
+    parts = zeros[:first], ones[:second], zeros[first:], ones[second:]
+    return np.concatenate(parts)[np.newaxis]
+
+
 @pytest.mark.parametrize("percent", [31, 43])
 def test_gains_near_a_rounding_edge_are_rounded_exactly(percent):
     """Sums in float64 leave open on which side; which one it is follows from the counts."""
@@ -165,10 +173,14 @@ def test_gains_near_a_rounding_edge_are_rounded_exactly(percent):
     for at in np.argsort(np.abs(gains % 1 - 0.5))[:8]:
         # alone on its line every gain is the best
         row = left[0, at].tolist()
-        one = np.array([[row]])
-        assert criterion._gains(one, np.ones((1, 1), bool))[0, 0] == criterion._exact_gain(row)
-    found = criterion._gains(left, np.ones(left.shape[:2], bool))[0]
-    best = left[0, np.flatnonzero(found == found.max())[0]].tolist()
+        order = series_of_class_0_then_1(row)
+        (found,) = criterion._gains_along(order, np.arange(1, 700)[np.newaxis] == sum(row))
+        assert found[sum(row) - 1] == criterion._exact_gain(row)
+    # lines that have all counts on the left together
+    orders = np.concatenate([series_of_class_0_then_1((count, 300)) for count in range(401)])
+    found = criterion._gains_along(orders, np.ones((401, 699), bool))
+    line, cut = np.argwhere(found == found.max())[0]
+    best = np.bincount(criterion.labels[orders[line, : cut + 1]], minlength=2).tolist()
     mirrored = (np.array([400, 300]) - best).tolist()
     assert found.max() == criterion._exact_gain(best) == criterion._exact_gain(mirrored)
 
@@ -208,10 +220,8 @@ def test_bounds_of_engines_hold_gains_of_weighted_series(drawn):
     tables, groups = criterion.tables(), criterion.tables(of_groups=True)
     assert len(groups.counts) == len(np.unique(np.stack([labels, often]), axis=1).T) > 3
     order = rng.permutation(n)
-    left = np.cumsum((np.eye(3, dtype=np.int64)[labels] * tables.steps[:, None])[order], axis=0)
-    assert_array_equal(left[-1], tables.counts)
-    allowed = np.ones((1, n - 1), bool)
-    gains = criterion._gains(left[np.newaxis, :-1], allowed)[0]
+    assert_array_equal(np.bincount(labels, tables.steps), tables.counts)
+    (gains,) = criterion._gains_along(order[np.newaxis], np.ones((1, n - 1), bool))
     # the definition, in plain sums
     weights = np.array([1.0, 0.3, 2.0])[labels] * often
     for k in range(n - 1):

@@ -23,6 +23,9 @@ BITS = 46
 CONVEX = 4096
 #: Gains are rounded to this part of a nat where classes weigh differently.
 ROUNDED = 2.0**38
+#: Terms of classes whose sums are whole numbers are rounded to this part of a nat: sums of their
+#: magnitudes are below 2^5.
+TERMS = 2.0**57
 #: Denominators that weights of classes are taken to have, at most; whole numbers that are exact.
 DENOMINATOR, EXACT = 2**16, 2**52
 
@@ -86,6 +89,14 @@ def _entropies(shares: np.ndarray) -> np.ndarray:
     return shares * np.log(np.where(shares > 0, shares, 1.0))
 
 
+@lru_cache(2**14)
+def _small_ratio(weight: float, largest: float) -> Fraction | None:
+    """The ratio of small numbers that two weights have but for their last bits, if there is one."""
+    ratio = Fraction(weight) / Fraction(largest)
+    near = ratio.limit_denominator(DENOMINATOR)
+    return near if abs(near - ratio) <= ratio / 2**50 else None
+
+
 def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT) -> np.ndarray:
     """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
@@ -93,12 +104,11 @@ def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT)
     last bits, as 1 / 3 or "balanced" ones, become these, so that sums which should be equal are.
     The sum over all series is near `exact` at most, a power of two.
     """
-    largest = float(weights.max()) or 1.0
-    ratios = [Fraction(float(weight)) / Fraction(largest) for weight in weights]
+    largest, weights = float(weights.max()) or 1.0, weights.tolist()
     small: list[Fraction] = []
-    for ratio in ratios:
-        near = ratio.limit_denominator(DENOMINATOR)
-        if abs(near - ratio) > ratio / 2**50:
+    for weight in weights:
+        near = _small_ratio(weight, largest)
+        if near is None:
             break
         small.append(near)
     else:
@@ -107,7 +117,7 @@ def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT)
         if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= exact:
             return np.array(whole, np.int64)
     most = exact >> int(counts.sum()).bit_length()
-    return np.array([round(ratio * most) for ratio in ratios], np.int64)
+    return np.array([round(Fraction(w) / Fraction(largest) * most) for w in weights], np.int64)
 
 
 class Tables(NamedTuple):
@@ -222,8 +232,8 @@ class Criterion(SplitCriterion):
 
     @property
     def width(self) -> int:
-        """Classes; where all series weigh the same, one number tells the gain."""
-        return 1 if self.equal else len(self.class_weight)
+        """The sum over classes; and a weight, where not all series weigh the same."""
+        return 1 if self.equal else 2
 
     @cached_property
     def _logs(self) -> tuple[np.ndarray, int]:
@@ -318,57 +328,83 @@ class Criterion(SplitCriterion):
         judged = of_one / total, numbers, 0, self._leaf, self._least
         return Tables(labels, changes, none, *judged, *rest)
 
-    def _numbers(self, order: np.ndarray) -> np.ndarray:
-        """Numbers of each class on the left of each cut, of lines in an order."""
-        m, n = order.shape
-        left = np.zeros((m, n, len(self.class_weight)), np.int64)
-        left[np.arange(m)[:, np.newaxis], np.arange(n), self.labels[order]] = self._steps[order]
-        return np.cumsum(left, axis=1)[:, :-1]
+    def _by_class(self, order: np.ndarray) -> np.ndarray:
+        """Places of lines in an order, class by class, as they come within each."""
+        # small whole numbers are sorted in time that grows as their number
+        labels = self.labels.astype(np.min_scalar_type(self.counts.size))[order]
+        return np.argsort(labels, axis=1, kind="stable")
 
     def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
         """Gains of cuts; all are exact where no weights differ.
 
-        Then each series that goes to the left changes the terms of its own class alone.
+        Each series that goes to the left changes the terms of its own class alone.
         """
         if not self.equal:
-            return super()._gains_along(order, allowed)
+            return self._weighted_gains(order, allowed)
         n, counts = order.shape[1], self.counts
-        # small whole numbers are sorted in time that grows as their number
-        labels = self.labels.astype(np.min_scalar_type(counts.size))[order]
-        by_class = np.argsort(labels, axis=1, kind="stable")
+        places = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
         # series of the same class that come before
         before = np.empty(order.shape, np.int64)
-        places = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
-        before[np.arange(len(order))[:, np.newaxis], by_class] = places
+        np.put_along_axis(before, self._by_class(order), places[np.newaxis], axis=1)
         sizes, growth = self._of_number, np.diff(self._of_number)
-        steps = growth[before] - growth[counts[labels] - before - 1]
+        steps = growth[before] - growth[counts[self.labels[order]] - before - 1]
         both = sizes[1:n] + sizes[n - 1 : 0 : -1]
         gain = sizes[n] - both + np.cumsum(steps, axis=1)[:, :-1]
         return np.where(allowed, gain, -1)
 
-    def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains by the numbers of classes on the left, where weights differ."""
+    def _weighted_gains(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of cuts where weights differ."""
         weights, numbers, total = self._integers
-        # sums of whole numbers in float64, exact in any order
-        share = left.astype(np.float64) @ weights.astype(np.float64) / total
+        # sums of whole numbers, exact in any order; no more than `EXACT`
+        share = np.cumsum(self._own_weights[order], axis=1)[:, :-1] / total
         allowed &= np.minimum(share, 1 - share) >= self._least
-        each = (_entropies(some * weights / total) for some in (left, numbers - left, numbers))
-        here, there, together = each
-        both = (here + there - together).sum(axis=-1)
+        both = self._terms_along(order) / TERMS
         rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
-        # error of the sum: an ulp of each term, five of each logarithm
-        log = 2 + math.log(2 * len(weights))
         # see "weighted gains" in docs/developer/numerics.rst
-        wrong = FLOAT64_UNIT * ROUNDED * (4 * len(weights) + 40) * log
+        n_terms = 2 * len(weights)
+        wrong = ROUNDED * (40 * FLOAT64_UNIT * (2 + math.log(n_terms)) + 2 * n_terms / TERMS)
         close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
         close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)
-        for place in zip(*np.nonzero(close), strict=True):
-            gain[place] = self._exact_gain(left[place].tolist())
+        for line, cut in np.argwhere(close).tolist():
+            left, steps = order[line, : cut + 1], self._steps
+            on_left = np.zeros(len(numbers), np.int64)
+            np.add.at(on_left, self.labels[left], steps[left])
+            gain[line, cut] = self._exact_gain(on_left.tolist())
         return gain
 
+    @cached_property
+    def _own_weights(self) -> np.ndarray:
+        """Weight of each series as a whole number."""
+        return self._integers[0][self.labels] * self._steps
+
+    def _terms_along(self, order: np.ndarray) -> np.ndarray:
+        """Terms of classes on both sides of cuts, less those of the node, times `TERMS`."""
+        weights, numbers, total = self._integers
+        n, rows, by_class = (
+            order.shape[1],
+            np.arange(len(order))[:, np.newaxis],
+            self._by_class(order),
+        )
+        present = np.flatnonzero(self.counts)
+        counts = self.counts[present]
+        first, labels = np.cumsum(counts) - counts, np.repeat(present, counts)
+        # numbers of the class of each series on the left, class by class, once it is there
+        left = np.cumsum(self._steps[order[rows, by_class]], axis=1)
+        left -= np.repeat(np.cumsum(numbers[present]) - numbers[present], counts)
+        each = (some * weights[labels] / total for some in (left, numbers[labels] - left))
+        terms = np.zeros(order.shape, np.int64)
+        for some in each:
+            terms += np.rint(TERMS * _entropies(some)).astype(np.int64)
+        change = np.diff(terms, axis=1, prepend=0)
+        of_node = np.rint(TERMS * _entropies(numbers * weights / total)).astype(np.int64)
+        change[:, first] = terms[:, first] - of_node[present]
+        along = np.empty((len(order), n), np.int64)
+        along[rows, by_class] = change
+        return np.cumsum(along, axis=1)[:, :-1]
+
     def _exact_gain(self, left: list[int]) -> int:
-        """The rounded gain of one cut.
+        """The rounded gain of one cut, by the numbers of classes on the left, where weights differ.
 
         A sum of whole multiples of logarithms of whole numbers is 0 or irrational, so that 64
         digits tell on which side of a rounding edge it is.
@@ -379,8 +415,10 @@ class Criterion(SplitCriterion):
             terms = _exact_entropy(total) - _exact_entropy(on_left)
             terms -= _exact_entropy(total - on_left)
             for weight, here, count in zip(weights, left, numbers, strict=True):
-                terms += _exact_entropy(weight * here) + _exact_entropy(weight * (count - here))
-                terms -= _exact_entropy(weight * count)
+                # classes that lie on one side change nothing
+                if 0 < here < count:
+                    terms += _exact_entropy(weight * here) + _exact_entropy(weight * (count - here))
+                    terms -= _exact_entropy(weight * count)
             return int((terms * int(ROUNDED) / total).to_integral_value())
 
     def plain_gain(self, left: np.ndarray) -> float:

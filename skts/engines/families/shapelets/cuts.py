@@ -79,23 +79,12 @@ class SplitCriterion(ABC):
         """Series that must lie on either side."""
 
     @abstractmethod
-    def _numbers(self, order: np.ndarray) -> np.ndarray:
-        """Numbers that describe the left of each cut, of lines in an order.
-
-        Of shape (n_lines, n_members - 1, width).
-        """
-
-    @abstractmethod
-    def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains of cuts by the numbers of their left; -1 where a cut is not allowed.
+    def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of the cuts of lines in an order; -1 where a cut is not allowed.
 
         Gains that cannot be the best of their row may be off by 1; cuts that leave a side too light
         become not allowed.
         """
-
-    def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains of the cuts of lines in an order, as `_gains`."""
-        return self._gains(self._numbers(order), allowed)
 
     @abstractmethod
     def tables(self) -> Any:

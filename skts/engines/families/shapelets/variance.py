@@ -185,6 +185,10 @@ class VarianceCriterion(SplitCriterion):
         each = np.stack([tables.weights, tables.high, tables.low], axis=1)
         return np.cumsum(each[order], axis=1)[:, :-1]
 
+    def _gains_along(self, order: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of the cuts of lines in an order."""
+        return self._gains(self._numbers(order), allowed)
+
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
         """Gains by the weight and the parts of the weighted sum on the left."""
         tables = self._tables

@@ -30,6 +30,7 @@ __all__ = [
     "measure_all",
     "needed_score",
     "open_candidates",
+    "sift",
     "take",
 ]
 
@@ -185,7 +186,7 @@ def measure(known, own, others, length, normalize):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _sift(known):
+def sift(known):
     """Drop what is no longer near from a list."""
     pairs, floors = known.pairs, known.floors
     left = 0
@@ -200,7 +201,7 @@ def _sift(known):
 @njit(nogil=True, cache=True, error_model="numpy")
 def make_room(known, own, others, length, normalize):
     """Make room on a list."""
-    _sift(known)
+    sift(known)
     if known.n_listed[0] > LISTED // 2:
         measure(known, own, others, length, normalize)
 

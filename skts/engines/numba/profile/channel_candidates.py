@@ -14,6 +14,7 @@ from numba import njit
 
 from ...core.constants import CONSTANT_KIND, MISSING_KIND
 from ...host.windows import PAIRS, POINTS, squares
+from .._borrowed import borrowed
 
 __all__ = [
     "ChannelLine",
@@ -22,11 +23,14 @@ __all__ = [
     "Rule",
     "bound_channels",
     "bound_sums",
+    "certain_channels",
+    "comes_later",
     "make_room",
     "measure_all",
     "offer",
     "open_known",
     "sort_few",
+    "take_exact",
 ]
 
 #: Pairs that a list has room for, beside those of a row.
@@ -208,13 +212,60 @@ def _add(values, sums, rule, order, room):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_sums(bounds, rule, order):
-    """Bound the sums of a pair, given the bounds of its distances."""
+def certain_channels(bounds, kinds, rule, order):
+    """Return how many channels count whose distances are certified for certain.
+
+    Those of constant windows and of windows that are not finite are: `kinds` has the kinds of both
+    windows of a pair in each channel. It is a number up to which no other channel comes between.
+    """
+    n_channels, count, nearest = order.size, 0, np.inf
+    for place in range(n_channels):
+        c = order[place]
+        if kinds[0, c] == kinds[1, c] == 0:
+            if place < rule.n_included or rule.worst:
+                return 0
+            nearest = min(nearest, bounds.low[c])
+    for place in range(n_channels):
+        c = order[place]
+        if (
+            place < rule.n_included
+            or nearest == np.inf
+            or ((kinds[0, c] > 0 or kinds[1, c] > 0) and bounds.low[c] < nearest)
+        ):
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_sums(bounds, rule, order, n_certain):
+    """Bound the sums of a pair, given the bounds of its distances.
+
+    Sums of up to so many channels are certified ones.
+    """
     _add(bounds.low, bounds.sums_low, rule, order, bounds.sorted)
     _add(bounds.up, bounds.sums_up, rule, order, bounds.sorted)
     for at in range(bounds.sums_low.size):
-        bounds.sums_low[at] *= 1 - ROUNDING
+        if rule.dimensions[at] > n_certain:
+            bounds.sums_low[at] *= 1 - ROUNDING
         bounds.sums_up[at] *= 1 + ROUNDING
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def comes_later(distances, indices, place, at, other):
+    """Whether a window has a neighbour at distance 0 that comes no later than another one.
+
+    None is nearer. Constant stretches, and series that repeat, would list nearly all pairs.
+    """
+    return distances[place, at] == 0.0 and indices[place, at] <= other
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def take_exact(known, place, at, other, total, rule):
+    """Take a pair whose certified sum is known."""
+    known = borrowed(known)
+    if total < np.inf and total <= known.tops[place, at]:
+        known.tops[place, at] = min(known.tops[place, at], total * (1 + ROUNDING))
+        settle(known, place, at, other, total / rule.dimensions[at])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -224,9 +275,15 @@ def offer(known, place, at, other, low, up):
     One neighbour of each window waits apart, to be replaced by one that is nearer for certain; the
     list, on which there is room, takes what is not so clear.
     """
+    known = borrowed(known)
     if low > known.tops[place, at] or low == np.inf:
         return
+    if comes_later(known.distances, known.indices, place, at, other):
+        return
     known.tops[place, at] = min(known.tops[place, at], up)
+    if up == 0.0:
+        settle(known, place, at, other, 0.0)
+        return
     if known.waiting[place, at] < 0 or up < known.floor_of_waiting[place, at]:
         known.waiting[place, at], known.floor_of_waiting[place, at] = other, low
         return
@@ -238,6 +295,16 @@ def offer(known, place, at, other, low, up):
     known.n_listed[0] = count + 1
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _may_be_nearest(known, entry):
+    """Whether a listed pair may still be the nearest of its window."""
+    known = borrowed(known)
+    place, at, other = known.entries[entry]
+    if known.floors[entry] > known.tops[place, at]:
+        return False
+    return not comes_later(known.distances, known.indices, place, at, other)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def make_room(known, own, others, pairs, length, rule, order):
     """Make room on a list for so many pairs."""
@@ -246,7 +313,7 @@ def make_room(known, own, others, pairs, length, rule, order):
     left = 0
     for entry in range(known.n_listed[0]):
         place, at, other = known.entries[entry]
-        if known.floors[entry] <= known.tops[place, at]:
+        if _may_be_nearest(known, entry):
             known.entries[left, 0], known.entries[left, 1] = place, at
             known.entries[left, 2], known.floors[left] = other, known.floors[entry]
             left += 1
@@ -282,7 +349,7 @@ def _measure(known, own, others, length, rule, order):
         taken, stop = 0, start
         while stop < count:
             place, at, other = entries[stop]
-            if known.floors[stop] <= known.tops[place, at]:
+            if _may_be_nearest(known, stop):
                 window, lane = known.first + place, 0
                 while lane < taken and (first[lane] != window or second[lane] != other):
                     lane += 1
@@ -308,13 +375,13 @@ def _measure(known, own, others, length, rule, order):
             for entry in range(start, stop):
                 place, at, other = entries[entry]
                 if known.first + place == first[lane] and other == second[lane]:
-                    _settle(known, place, at, other, sums[at] / rule.dimensions[at])
+                    settle(known, place, at, other, sums[at] / rule.dimensions[at])
         start = stop
     known.n_listed[0] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _settle(known, place, at, other, distance):
+def settle(known, place, at, other, distance):
     """Keep a neighbour if it is nearer, or of equally near ones the first."""
     best, index = known.distances[place, at], known.indices[place, at]
     if distance < best or (distance == best and other < index):

@@ -25,21 +25,27 @@ from numba import njit
 
 from ...core.constants import (
     CERTIFIED_ROUNDING,
+    CONSTANT_KIND,
     FAR,
     FLOAT32_UNIT,
     FLOAT64_UNIT,
+    MISSING_KIND,
     MOST_FINITE,
 )
+from .._borrowed import borrowed
 from .channel_candidates import (
     ChannelLine,
     PairBounds,
     Rule,
     bound_channels,
     bound_sums,
+    certain_channels,
+    comes_later,
     make_room,
     measure_all,
     offer,
     sort_few,
+    take_exact,
 )
 from .channel_sums import (
     LANES,
@@ -165,6 +171,12 @@ class BlockArrays(NamedTuple):
         A centred window.
     bounds : PairBounds
         Of one pair.
+    kinds : ndarray of shape (2, n_channels), uint8
+        Of both windows of the pair.
+    irregular : bool
+        Whether any window is constant, not finite or hidden in any channel.
+    unlike : ndarray of shape (n_dimensions,), float64
+        Sums of a pair of a constant and a regular window in each channel.
     """
 
     cov: np.ndarray
@@ -179,10 +191,35 @@ class BlockArrays(NamedTuple):
     allowance: np.ndarray
     window: np.ndarray
     bounds: PairBounds
+    kinds: np.ndarray
+    irregular: bool
+    unlike: np.ndarray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_room(n_channels, first, stop, walk):
+def _add_unlike(n_channels, walk):
+    """Sum the distances of constant windows and regular ones, for each number of channels."""
+    sums, total, at = np.zeros(walk.rule.dimensions.size), 0.0, 0
+    for number in range(1, n_channels + 1):
+        total += np.sqrt(walk.length)
+        if at < sums.size and walk.rule.dimensions[at] == number:
+            sums[at] = total
+            at += 1
+    return sums
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _is_irregular(axis):
+    """Whether any window of a tile is constant, not finite or hidden in any channel."""
+    for c in range(axis.mean.shape[0]):
+        for i in range(axis.first, axis.stop):
+            if axis.line.kind[c, i] != 0 or axis.alpha[c, i] >= FAR:
+                return True
+    return False
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _open_room(n_channels, first, stop, irregular, walk):
     """Make the arrays to work in, for columns `first` to `stop`."""
     most, narrow, wide = BLOCK_WIDTHS
     width = narrow if n_channels <= most else wide
@@ -201,6 +238,9 @@ def _open_room(n_channels, first, stop, walk):
         np.empty(walk.length),
         PairBounds(np.zeros(n_channels), np.zeros(n_channels), np.zeros(n_dimensions),
                    np.zeros(n_dimensions), np.zeros(n_others)),
+        np.zeros((2, n_channels), np.uint8),
+        irregular,
+        _add_unlike(n_channels, walk),
     )  # fmt: skip
 
 
@@ -313,26 +353,29 @@ def _needed(top, allowance, number):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_columns(known, first, stop, room, walk):
-    """Write what the columns of a block need."""
+def _need_columns(known, top, first, stop, room, walk):
+    """Write what the columns of a block need, whose rows begin with `top`."""
+    distances, indices = borrowed(known.distances), borrowed(known.indices)
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
     for at in range(dimensions.size):
         number, needs = dimensions[at], room.needs[dimensions[at] - included]
         for j in range(first, stop):
-            top = known.tops[j - known.first, at]
-            needs[j - room.base] = (
-                _needed(top, room.allowance[at], number) if known.open[j] else np.float32(-1)
-            )
+            place, need = j - known.first, np.float32(-1)
+            if known.open[j] and not comes_later(distances, indices, place, at, top):
+                need = _needed(known.tops[place, at], room.allowance[at], number)
+            needs[j - room.base] = need
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_row(known, i, room, walk):
-    """Write what the row needs."""
+def _need_row(known, i, left, room, walk):
+    """Write what the row needs, whose columns begin with `left`."""
+    distances, indices = borrowed(known.distances), borrowed(known.indices)
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
     for at in range(dimensions.size):
-        number = dimensions[at]
-        need = _needed(known.tops[i - known.first, at], room.allowance[at], number)
-        room.need[number - included] = need if known.open[i] else np.float32(-1)
+        number, place, need = dimensions[at], i - known.first, np.float32(-1)
+        if known.open[i] and not comes_later(distances, indices, place, at, left):
+            need = _needed(known.tops[place, at], room.allowance[at], number)
+        room.need[number - included] = need
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -402,7 +445,7 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
         if not in_registers:
             order_channels(others, walk.network)
         if walk.rows:
-            _need_row(known, i, room, walk)
+            _need_row(known, i, j, room, walk)
         near = compare_sums(others, room.first_sums, room.need, room.needs, j - room.base,
                             room.flags,
                             not in_registers, sign)  # fmt: skip
@@ -443,15 +486,32 @@ def _bound_by_estimates(d, room, walk, in_order):
     return True
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _tell_kinds(a, b, i, j, kinds):
+    """Write the kinds of both windows of a pair in each channel; what is hidden is missing.
+
+    Returns how many channels have two regular windows, and how many a constant and a regular one.
+    """
+    n_regular = n_unlike = 0
+    for c in range(kinds.shape[1]):
+        hidden = a.alpha[c, i] >= FAR or b.alpha[c, j] >= FAR
+        kinds[0, c] = MISSING_KIND if hidden else a.line.kind[c, i]
+        kinds[1, c] = b.line.kind[c, j]
+        n_regular += kinds[0, c] == kinds[1, c] == 0
+        n_unlike += kinds[0, c] + kinds[1, c] == CONSTANT_KIND
+    return n_regular, n_unlike
+
+
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _bound_exactly(a, b, i, j, d, room, walk):
-    """Bound the sums of a pair by its covariances in float64."""
+def _bound_exactly(a, b, i, j, d, regular, room, walk):
+    """Bound the sums of a pair by its covariances in float64.
+
+    Returns up to how many channels these are certified sums: none where all windows are regular.
+    """
     bounds = room.bounds
     for c in range(room.cov.shape[0]):
-        kind, kind_b = a.line.kind[c, i], b.line.kind[c, j]
-        if a.alpha[c, i] >= FAR or b.alpha[c, j] >= FAR:
-            kind = 2
+        kind, kind_b = (0, 0) if regular else (room.kinds[0, c], room.kinds[1, c])
         rest = room.doubts[c]
         if walk.normalize:
             rest = doubt(
@@ -460,14 +520,18 @@ def _bound_exactly(a, b, i, j, d, room, walk):
         scales = a.scale[c, i] * b.scale[c, j]
         square = a.alpha[c, i] + b.alpha[c, j] - room.cov[c, d] * scales
         bound_channels(bounds, c, kind, kind_b, square, room.errors[c] * scales + rest)
-    bound_sums(bounds, walk.rule, walk.order)
+    n_certain = 0
+    if not regular:
+        n_certain = certain_channels(bounds, room.kinds, walk.rule, walk.order)
+    bound_sums(bounds, walk.rule, walk.order, n_certain)
+    return n_certain
 
 
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _look(a, b, known, known_b, i, left, room, walk, in_order):
     """Look at the pairs of a row whose flags are set, in float64 where estimates are too coarse."""
-    width = room.cov.shape[1]
+    n_channels, width = room.cov.shape
     begin, end = max(0, b.first - left), min(width, b.stop - left)
     # a list of both rows and columns takes each pair twice
     pairs = 2 * width if walk.same else width
@@ -475,6 +539,7 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
     if not walk.same:
         make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
     dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
+    own, other, settled = borrowed(a), borrowed(b), borrowed(known_b)
     open_row = walk.rows and known.open[i]
     d = begin
     while d < end:
@@ -484,17 +549,32 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
             d = d + 1 if flags else (d // LANES + 1) * LANES
             continue
         j = left + d
-        if not _bound_by_estimates(d, room, walk, in_order):
-            _bound_exactly(a, b, i, j, d, room, walk)
+        n_regular, n_unlike, n_certain = n_channels, 0, 0
+        if room.irregular:
+            n_regular, n_unlike = _tell_kinds(own, other, i, j, room.kinds)
+        if n_unlike == n_channels:
+            n_certain = n_channels
+            bounds.sums_low[:] = room.unlike
+        elif n_regular < n_channels or not _bound_by_estimates(d, room, walk, in_order):
+            n_certain = _bound_exactly(a, b, i, j, d, n_regular == n_channels, room, walk)
         for at in range(dimensions.size):
-            low, up = bounds.sums_low[at], bounds.sums_up[at]
+            low, up, exact = bounds.sums_low[at], bounds.sums_up[at], dimensions[at] <= n_certain
             if open_row and low <= known.tops[i - known.first, at]:
-                offer(known, i - known.first, at, j, low, up)
+                if exact:
+                    take_exact(known, i - known.first, at, j, low, walk.rule)
+                else:
+                    offer(known, i - known.first, at, j, low, up)
             if walk.columns and known_b.open[j] and low <= known_b.tops[j - known_b.first, at]:
-                offer(known_b, j - known_b.first, at, i, low, up)
-                need = _needed(
-                    known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
-                )
+                if exact:
+                    take_exact(known_b, j - known_b.first, at, i, low, walk.rule)
+                else:
+                    offer(known_b, j - known_b.first, at, i, low, up)
+                need = np.float32(-1)
+                # rows below come later, too
+                if not comes_later(settled.distances, settled.indices, j - known_b.first, at, i):
+                    need = _needed(
+                        known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
+                    )
                 room.needs[dimensions[at] - included, j - room.base] = need
         d += 1
 
@@ -515,7 +595,8 @@ def search(a, b, known, known_b, walk, cancel):
         Turns 1 to stop early.
     """
     n_channels, n_windows = a.mean.shape[0], b.mean.shape[1]
-    room = _open_room(n_channels, b.first, b.stop, walk)
+    irregular = _is_irregular(a) or _is_irregular(b)
+    room = _open_room(n_channels, b.first, b.stop, irregular, walk)
     width = room.cov.shape[1]
     top = a.first
     while top < a.stop:
@@ -531,7 +612,7 @@ def search(a, b, known, known_b, walk, cancel):
             _bound_errors(a, b, (first, stop), (left, right), room, walk)
             if walk.columns:
                 inside = max(left, b.first), min(right, b.stop)
-                _need_columns(known_b, inside[0], inside[1], room, walk)
+                _need_columns(known_b, first, inside[0], inside[1], room, walk)
             _seed(a, b, first, left, room, walk)
             _walk_block(a, b, known, known_b, (first, stop), left, room, walk)
             diagonal += width

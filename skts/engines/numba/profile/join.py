@@ -42,6 +42,7 @@ from .candidates import (
     measure_all,
     needed_score,
     open_candidates,
+    sift,
     take,
 )
 from .lines import HEIGHTS, Steps
@@ -77,6 +78,10 @@ CLEAR = 2.0**-6
 #: Pairs of a walk in single precision that take as much time less as one takes to be measured: a
 #: number, and a number for each point of a window.
 SAVED, SAVED_BY_POINT = 2000, 4
+#: The share of a tile's pairs that a walk in single precision is taken to have walked before.
+AHEAD = 32
+#: Pairs that are listed in a strip, beside those that are affordable, before it ends early.
+LISTED_AT_LEAST = 64
 #: Rows that are walked and looked at together where one after the other is near.
 BLOCK = 32
 #: Rows after one that is near in which another one is a reason to walk a block.
@@ -535,8 +540,10 @@ def _raised(squares, most, single, tops):
 
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _walk_strip(search, band, strip):
-    """Walk a strip of a band, group of columns by group.
+def _walk_strip(search, band, strip, most_listed):
+    """Walk a strip of a band, group of columns by group; return how many columns have been walked.
+
+    A strip in single precision ends early where more than so many pairs are listed.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
     It is one function, since a part of it that got structures would count them for each row.
@@ -555,8 +562,11 @@ def _walk_strip(search, band, strip):
     slack, alpha, beta = room.slack_of_row, a.steps.alpha, a.steps.beta
     slack_b, alpha_b, beta_b = room.slack_of_column, b.steps.alpha, b.steps.beta
     tops_b, first_b = known_b.tops, known_b.first
-    n_lanes = SINGLE_LANES if single else LANES
+    n_lanes, n_walked = SINGLE_LANES if single else LANES, strip.width
     for left in range(0, strip.width, n_lanes):
+        if single and left > 0 and max(count[0], count_b[0]) > most_listed:
+            n_walked = left
+            break
         n_columns = min(n_lanes, strip.width - left)
         # rows from this one on have no admissible column
         stop = strip.start + left + n_columns - 1 - work.least_apart - band.top
@@ -684,16 +694,42 @@ def _walk_strip(search, band, strip):
     if single:
         for i in range(band.height):
             entering[i] = widen(narrow_entering[i])
+    return n_walked
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _pays(known, known_b, work, n_pairs):
-    """Whether walking so many pairs in single precision has saved more than it left to measure."""
-    # one pair of each neighbour is measured after any walk
-    extra = known.n_listed[1] - known.distances.size
+def _n_extra(known, known_b, work):
+    """Return how many listed pairs have been measured or may be, beside one of each neighbour.
+
+    Of one neighbour that pair waits apart.
+    """
+    extra = 0
+    for some in (known, known_b):
+        of_any = some.distances.size if some.tops.shape[1] > 1 else 0
+        extra += max(0, some.n_listed[0] + some.n_listed[1] - of_any)
+    return extra // 2 if work.same else extra
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _affordable(axis, other, work, n_pairs):
+    """Return how many pairs single precision may leave to be measured after walking so many pairs.
+
+    It is as many as the time that it saved measures, and a few at first.
+    """
+    n_of_tile = (axis.stop - axis.first) * (other.stop - other.first)
+    return (n_pairs + n_of_tile // AHEAD) // (SAVED + SAVED_BY_POINT * work.length)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _pays(known, known_b, work, affordable):
+    """Whether single precision leaves no more pairs to be measured than it may."""
+    if _n_extra(known, known_b, work) <= affordable:
+        return True
+    # most of what is listed at first is far, as is known later
+    sift(known)
     if not work.same:
-        extra = max(extra, 0) + max(known_b.n_listed[1] - known_b.distances.size, 0)
-    return extra * (SAVED + SAVED_BY_POINT * work.length) <= n_pairs
+        sift(known_b)
+    return _n_extra(known, known_b, work) <= affordable
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -722,18 +758,20 @@ def search(a, b, work, hint, found, found_b, cancel):
     top, pays, n_pairs = a.first, work.single, 0
     while top < a.stop:
         band = _open_band(top, a, room.band, normalize)
-        leftmost, single = True, pays
-        for start in range(b.first, b.stop, WIDTH):
+        leftmost, single, start = True, pays, b.first
+        while start < b.stop:
             if cancel[0]:
                 return
             width = min(WIDTH, b.stop - start)
             # rows from this one on have no admissible column in the strip
             last = min(band.height, start + width - 1 - work.least_apart - top)
             if last <= 0:
+                start += width
                 continue
             slack = room.slack_of_column
             strip = _open_strip(start, width, band, b, room.strip, slack, single, work)
-            pays = pays and _pays(known, known_b, work, n_pairs)
+            affordable = _affordable(a, b, work, n_pairs)
+            pays = pays and _pays(known, known_b, work, affordable)
             if single and (
                 not pays
                 or strip.worst * band.weight > SINGLE_DOUBT
@@ -754,8 +792,10 @@ def search(a, b, work, hint, found, found_b, cancel):
             _enter_columns(top, strip, a, b, room, work)
             if strip.single:
                 _narrow_strip(last, strip, room)
-            _walk_strip(everything, band, strip)
-            n_pairs += last * width if single else 0
+            most_listed = max(known.n_listed[0], known_b.n_listed[0]) + affordable
+            n_walked = _walk_strip(everything, band, strip, most_listed + LISTED_AT_LEAST)
+            n_pairs += last * n_walked if single else 0
+            start += n_walked
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)
     if work.columns and not work.same:

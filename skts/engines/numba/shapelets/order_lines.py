@@ -22,6 +22,10 @@ MANY = 6
 #: that are farther apart than `TOLERANCE` allows for equal ones, and twice that.
 #: see "equal distances" in docs/developer/numerics.rst
 _APART = 8 * TOLERANCE
+#: Logarithm of 2, and units by which sums of a few rounded terms are off at most, and more.
+_LN2, _ROUNDED = float(np.log(2.0)), 8
+#: Units of whole weights, in which that of all members is 1 or a little less.
+_ONE = 2.0**62
 #: Gain of an order line without a cut: below all that roundings make of 0.
 _NONE = -(2**62)
 
@@ -37,6 +41,8 @@ class Scratch(NamedTuple):
         Where buckets of the sort begin, and the bucket of each distance.
     left, run : ndarray of shape (n_classes,)
         Numbers of classes on the left of a cut, and in a run of distances of unknown order.
+    terms : ndarray of shape (n_classes,)
+        Terms of classes on both sides of a cut, where numbers of them are weights.
     places : ndarray of shape (n_places,)
         Cuts that gain most.
     low : ndarray of shape (n_members + 1,)
@@ -49,6 +55,7 @@ class Scratch(NamedTuple):
     buckets: np.ndarray
     left: np.ndarray
     run: np.ndarray
+    terms: np.ndarray
     places: np.ndarray
     low: np.ndarray
 
@@ -104,73 +111,121 @@ def _order(line, order, ordered, heads, buckets):
         ordered[at], order[at] = value, index
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _sides(left, tables):
-    """Entropy of both sides of a cut times their weight, without the terms of single classes."""
-    sides, weights, counts, unit = tables.sides, tables.weights, tables.counts, tables.unit
-    size, on_left, on_right = 0, 0.0, 0.0
-    for c in range(counts.size):
-        size += left[c]
-        on_left += left[c] * weights[c]
-        on_right += (counts[c] - left[c]) * weights[c]
-    if sides.size > 0:
-        return sides[size], True
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _whole_weight(weight):
+    """Return a weight as a whole number: sums of these do not depend on the order."""
+    return np.int64(weight * _ONE)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _all_weights(tables):
+    """Return the whole weight of all members, and what one such unit weighs."""
+    total = np.int64(0)
+    if tables.steps.size > 0:
+        return tables.counts.sum(), tables.weights[0]
+    for c in range(tables.counts.size):
+        total += tables.counts[c] * _whole_weight(tables.weights[c])
+    return total, 1.0 / _ONE
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _weighed_sides(left, total, of_one, tables):
+    """Entropy of both sides of a cut times their weight, without the terms of single classes.
+
+    `left` and `total` are whole weights, `of_one` is what one unit of them weighs. Also returns
+    whether both sides may be heavy enough.
+    """
+    unit = tables.unit
+    on_left, on_right = left * of_one, (total - left) * of_one
     both = np.int64(np.rint(unit * on_left * np.log(max(on_left, 1e-300))))
     both += np.int64(np.rint(unit * on_right * np.log(max(on_right, 1e-300))))
-    return both, min(on_left, on_right) >= tables.least * (1 - 1e-12)
+    # whole weights are rounded down: see "weighted gains" in docs/developer/numerics.rst
+    lost = tables.labels.size / _ONE
+    return both, min(on_left, on_right) + lost >= tables.least * (1 - 1e-12)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _change(before, after, count, weight, unit):
-    """Change of the gain by a class as its number on the left, which is a weight, changes."""
+def _terms(number, count, weight, unit):
+    """Terms of a class on both sides of a cut by its number on the left, which is a weight."""
     total = np.int64(0)
-    for number, sign in ((after, 1), (before, -1), (count - after, 1), (count - before, -1)):
-        share = number * weight
-        total += sign * np.int64(np.rint(unit * share * np.log(max(share, 1e-300))))
+    for side in (number, count - number):
+        share = side * weight
+        total += np.int64(np.rint(unit * share * np.log(max(share, 1e-300))))
     return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_gain(tables, scratch, best, n_best, each):
+def _open_classes(members, labels, run, subset):
+    """Write the classes of some members, ascending, and return how many there are.
+
+    `run` holds how many of each class are among them, `subset` has room for `MANY`; beyond that
+    some are left out.
+    """
+    n_open = 0
+    for k in range(members.size):
+        c, at = labels[members[k]], 0
+        while at < min(n_open, MANY) and subset[at] < c:
+            at += 1
+        if run[c] <= 0 or (at < min(n_open, MANY) and subset[at] == c):
+            continue
+        if n_open >= MANY:
+            return n_open + 1
+        for place in range(n_open, at, -1):
+            subset[place] = subset[place - 1]
+        subset[at] = c
+        n_open += 1
+    return n_open
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _open_gain(tables, members, scratch, best, n_best, sums, every):
     """Bound the gain of cuts among distances of unknown order: the best of all subsets on the left.
 
-    `best` and `n_best` are those of the cuts before, `each` is what single classes add to the gain
-    at the end of the run. `scratch.left` holds the numbers of classes up to there, `run` those
-    within. The gain is convex in the numbers on the left, so each class lies on one side as a whole
-    at its largest. Returns the best, how many cuts have it, and False where classes are too many.
+    `members` are those of the run. `best` and `n_best` are those of the cuts before. `sums` are
+    what single classes add to the gain at the end of the run, the numbers of all classes on the
+    left, and their whole weight; `every` these of all members, and what one unit of weight is.
+    `scratch.left` holds the numbers of classes up to there, `run` those within. The gain is convex
+    in the numbers on the left, so each class lies on one side as a whole at its largest. Returns
+    the best, how many cuts have it, and False where classes are too many.
     """
     left, run, places = scratch.left, scratch.run, scratch.places
     changes, counts, weights, unit = tables.changes, tables.counts, tables.weights, tables.unit
-    n_open, subset = 0, np.empty(MANY, np.int64)
-    for c in range(run.size):
-        if run[c] > 0:
-            if n_open < MANY:
-                subset[n_open] = c
-            n_open += 1
+    each, on_left, heavy = sums
+    n_all, total_weight, of_one = every
+    subset = np.empty(MANY, np.int64)
+    n_open = _open_classes(members, tables.labels, run, subset)
     # cuts before and behind the run count by themselves, unless they leave a side too small
     limited = tables.leaf > 1 or tables.least > 0
     if n_open < 2 and not limited:
         return best, n_best, True
     if n_open > MANY:
         return best, n_best, False
-    tried, all_of_them = left.copy(), counts.sum()
-    n_ways = 1 << n_open
+    n_ways, equal, weighed = 1 << n_open, tables.sides.size > 0, tables.steps.size > 0
     for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):
-        total, size = each, 0
+        total, size, own = each, on_left, heavy
         for k in range(n_open):
-            c = subset[k]
-            tried[c] = left[c] - (run[c] if chosen >> k & 1 else 0)
-            # these go to the right
-            if tables.steps.size > 0:
-                total += _change(left[c], tried[c], counts[c], weights[c], unit)
+            if not chosen >> k & 1:
                 continue
-            for m in range(tried[c], left[c]):
+            # these go to the right
+            c = subset[k]
+            rest = left[c] - run[c]
+            size -= run[c]
+            if weighed:
+                own -= run[c]
+                total += _terms(rest, counts[c], weights[c], unit)
+                total -= _terms(left[c], counts[c], weights[c], unit)
+                continue
+            if not equal:
+                own -= run[c] * _whole_weight(weights[c])
+            for m in range(rest, left[c]):
                 total -= changes[c, m] - changes[c, counts[c] - m - 1]
-        for c in range(counts.size):
-            size += tried[c]
-        if size == 0 or size == all_of_them:
+        if size == 0 or size == n_all:
             continue
-        gain = tables.node_entropy - _sides(tried, tables)[0] + total
+        if equal:
+            both = tables.sides[size]
+        else:
+            both = _weighed_sides(own, total_weight, of_one, tables)[0]
+        gain = tables.node_entropy - both + total
         if gain > best:
             best, n_best = gain, 0
         if gain == best and n_best < places.size:
@@ -182,7 +237,7 @@ def _open_gain(tables, scratch, best, n_best, each):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _largest_gap(sure, errors, n_best, spread, scratch):
     """The largest gap of the cuts that gain most, and what it may be off by."""
-    order, ordered, _, _, _, _, places, low = scratch
+    order, ordered, _, _, _, _, _, places, low = scratch
     n = order.size
     top, total, blur = -np.inf, 0.0, 0.0
     for k in range(n):
@@ -224,7 +279,7 @@ def promise(line, tables, needed, scratch):
     labels, changes, sides, weights, counts, whole, leaf, _, total_weight, unit, slack, steps = (
         tables
     )
-    order, ordered, heads, buckets, left, run, places, low = scratch
+    order, ordered, heads, buckets, left, run, terms, places, low = scratch
     n = labels.size
     _order(squares, order, ordered, heads, buckets)
     near = False
@@ -242,6 +297,11 @@ def promise(line, tables, needed, scratch):
     equal, weighed = sides.size > 0, steps.size > 0
     # no literals, for which callees are compiled again
     best, n_best, each, begin = np.int64(_NONE), np.int64(0), np.int64(0), 0
+    # numbers of all classes on the left, and their whole weight; and those of both sides
+    on_left, heavy, all_weights, of_one = np.int64(0), np.int64(0), np.int64(0), 1.0
+    if not equal:
+        all_weights, of_one = _all_weights(tables)
+    every = counts.sum(), all_weights, of_one
     certain, bounded, high, spread = True, True, -np.inf, 0.0
     all_sure, opened = True, False
     for k in range(n):
@@ -249,11 +309,19 @@ def promise(line, tables, needed, scratch):
         here, step = left[label], np.int64(1)
         if weighed:
             step = steps[order[k]]
-            each += _change(here, here + step, counts[label], weights[label], unit)
+            heavy += step
+            if here == 0:
+                terms[label] = _terms(here, counts[label], weights[label], unit)
+            each -= terms[label]
+            terms[label] = _terms(here + step, counts[label], weights[label], unit)
+            each += terms[label]
         else:
             each += changes[label, here] - changes[label, counts[label] - here - 1]
+            if not equal:
+                heavy += _whole_weight(weights[label])
         left[label] = here + step
         if near:
+            on_left += step
             run[label] += step
             own = 0.0 if sure[order[k]] else errors[order[k]]
             all_sure = all_sure and sure[order[k]]
@@ -263,19 +331,26 @@ def promise(line, tables, needed, scratch):
             # exact distances may still be too close for a cut; only equal ones surely have none
             if k > begin and not (all_sure and ordered[k] == ordered[begin]):
                 opened = True
-                before = best, n_best
-                best, n_best, small = _open_gain(tables, scratch, best, n_best, each)
+                before, sums = (best, n_best), (each, on_left, heavy)
+                best, n_best, small = _open_gain(
+                    tables, order[begin : k + 1], scratch, best, n_best, sums, every
+                )
                 bounded = bounded and small
                 certain = certain and small and before == (best, n_best)
                 spread = max(spread, np.sqrt(ordered[k]) - np.sqrt(ordered[begin]))
-            run[:] = 0
+            for member in order[begin : k + 1]:
+                run[labels[member]] = 0
             begin, all_sure = k + 1, True
         if k + 1 < leaf or n - 1 - k < max(leaf, 1):
             continue
         if equal:
             both = sides[k + 1]
         else:
-            both, enough = _sides(left, tables)
+            # the entropy of sides of shares p and 1 - p is ln 2 - 2 (p - 1/2)^2 at most (Pinsker)
+            off = heavy * of_one - 0.5
+            if each + unit * (_LN2 - 2 * off * off) < max(best, needed - slack) - _ROUNDED:
+                continue
+            both, enough = _weighed_sides(heavy, all_weights, of_one, tables)
             if not enough:
                 continue
         gain = whole - both + each
@@ -308,6 +383,6 @@ def make_scratch(n, n_classes):
     """Memory for lines of so many members."""
     return Scratch(
         np.empty(n, np.int64), np.empty(n), np.empty(4 * n + 1, np.int64), np.empty(n, np.int64),
-        np.empty(n_classes, np.int64), np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64), np.empty(n_classes, np.int64), np.empty(n_classes, np.int64),
         np.empty(4 * n + 64, np.int64), np.empty(n + 1),
     )  # fmt: skip

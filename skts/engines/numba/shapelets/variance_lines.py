@@ -60,7 +60,7 @@ def _open_gain(tables, run, held, before):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _largest_gap(sure, errors, n_best, often, scratch):
     """Bounds of the largest gap of the cuts that gain most, from above and from below."""
-    order, ordered, _, _, _, _, places, _ = scratch
+    order, ordered, _, _, _, _, _, places, _ = scratch
     n = order.size
     whole, size, blur = 0.0, 0.0, 0.0
     for k in range(n):
@@ -93,7 +93,7 @@ def promise_of_variance(line, tables, needed, scratch):
     reason that is given there.
     """
     squares, sure, errors, error = line
-    order, ordered, heads, buckets, _, _, places, low = scratch
+    order, ordered, heads, buckets, _, _, _, places, low = scratch
     n = order.size
     _order(squares, order, ordered, heads, buckets)
     close = False
