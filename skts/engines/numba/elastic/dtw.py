@@ -134,7 +134,7 @@ def _open_strip(y, start, w, columns, row, edge, first, border):
     lanes = lanes_of(y)
     for j in range(w):
         for lane in range(lanes):
-            columns[j + 1, lane] = y[start + j, 0, lane]
+            columns[j, lane] = y[start + j, 0, lane]
     row[:] = border
     for lane in range(lanes):
         row[0, lane] = edge[first, lane]
@@ -186,8 +186,7 @@ def sweep(
     n, n_channels = x.shape[0], y.shape[1]
     m, reach, least_reach = _extremes(y_lengths, radius)
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
-    # the first is of no column: `fill_rows` takes the one before those that it fills, too
-    columns = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH, lanes), y.dtype)
     width = NARROW if limits.shape[0] > 1 else _WIDTH
     # of one strip nothing is kept: all its rows share one border
     strips = m > width
@@ -200,7 +199,7 @@ def sweep(
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
-    four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)
+    rows = not free_rows and has_rows(cell)
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
@@ -213,8 +212,10 @@ def sweep(
         _open_strip(y, start, w, columns, row, edge, first, zero if free_columns else inf)
         i = first
         while i < stop:
-            # rows i and i + 1 at once: half the loads and stores of one at a time
-            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
+            height = ROWS if reach >= ROWS and i + ROWS <= stop else 1
+            if not rows:
+                # rows i and i + 1 at once: half the loads and stores of one at a time
+                height = 2 if i + 1 < stop else 1
             j_first, j_stop, inner_first, inner_stop = columns_of_rows(
                 i, height, start, w, reach, least_reach
             )
@@ -232,17 +233,18 @@ def sweep(
                 j = j_next
                 j_next += 1
                 inner = inner_first <= j < inner_stop
-                if height == ROWS:
-                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
-                    j_next = min(j_next, j_stop)
+                if rows:
+                    j_next = inner_stop if inner else j_stop
+                    if j < inner_first < inner_stop:
+                        j_next = inner_first
                     fill_rows(
-                        cell, x, i, columns, j, j_next - j, start + j - i, inner,
-                        row, diagonal, left, radius,
+                        cell, x, i, y, start + j, j_next - j, multivariate, height == 1, inner,
+                        row, j, diagonal, left, radius, row,
                     )  # fmt: skip
                     continue
                 if multivariate is not None:
                     for lane in range(lanes):
-                        other = columns[j + 1, lane]
+                        other = columns[j, lane]
                         cost[0, lane] = cell.term(point, other)
                         cost[1, lane] = cell.term(next_point, other)
                     for c in range(1, n_channels):
@@ -261,7 +263,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[0, lane]
                         else:
-                            here = cell.term(point, columns[j + 1, lane])
+                            here = cell.term(point, columns[j, lane])
                         value = cell.join(here, best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
@@ -270,7 +272,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[1, lane]
                         else:
-                            here = cell.term(next_point, columns[j + 1, lane])
+                            here = cell.term(next_point, columns[j, lane])
                         value = cell.join(here, best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
@@ -284,7 +286,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[k, lane]
                         else:
-                            here = cell.term(x[i + k, 0], columns[j + 1, lane])
+                            here = cell.term(x[i + k, 0], columns[j, lane])
                         value = cell.join(here, best)
                         diagonal[lane] = left[k, lane]
                         left[k, lane] = value
@@ -382,7 +384,7 @@ def block(
     # copies, since kernels are compiled for arrays that may be written to
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
     if cell_of(warping).uneven:
-        given = uneven.options(warping, dtype)
+        given = uneven.options(warping, x.shape[1], dtype)
         uneven.block_kernel(rows, x_lengths, packed, packed_lengths, radius, out, cancel, *given)
         return out
     flags = Flags.of(warping, x.shape[1])
