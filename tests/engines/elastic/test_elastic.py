@@ -164,7 +164,7 @@ def interpreted(work, dtype, monkeypatch):
             kernel = getattr(module, name)
             monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
     block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
-    given = uneven.options(warping, dtype)
+    given = uneven.options(warping, x.shape[2], dtype)
     with np.errstate(over="ignore"):  # words of bits
         block(x, rows.lengths, packed, lengths, radius, out, GO_ON, *given)
     return settled(warping, out[:, : len(cols)], rows, cols)

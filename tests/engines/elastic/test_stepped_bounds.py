@@ -44,7 +44,7 @@ def bounds_of(left, right, warping):
             kernel = getattr(stepped_bounds, name)
             patch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
         envelope_of = getattr(envelope, "py_func", envelope)
-        given = uneven.options(warping, np.float64)
+        given = uneven.options(warping, left.n_channels, np.float64)
         cell, own, borders = given.cell, given.own, given.borders
         values, n, m = right.values, left.n_timepoints, right.n_timepoints
         found = np.empty((len(left), len(right)))
