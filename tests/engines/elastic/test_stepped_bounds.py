@@ -103,8 +103,9 @@ def test_bounds_are_the_same_in_either_order(metric, options, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
-def test_searches_by_bounds_find_the_same(metric, options, rng):
+def test_searches_by_bounds_find_the_same(metric, options, rng, monkeypatch):
     """Queries near and far, ties between candidates, several lengths, one candidate left out."""
+    monkeypatch.setattr(stepped_bounds, "WIDE", 6)
     for lengths, channels in (([40], 1), ([38, 40, 43], 1), ([40], 2)):
         if metric == "msm" and channels == 2:
             continue
