@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...families.elastic.warping import Warping
+from ...families.elastic.warping import Warping, cells_within
 from . import uneven
 from .cells import Cell, cell_of
 from .lanes import LANES, columns_of_rows, lanes_of
@@ -31,8 +31,8 @@ __all__ = [
     "Flags",
     "block",
     "block_kernel",
-    "lanes_are_idle",
     "pack",
+    "pairs_are_faster",
     "rows_in_lanes",
     "sweep_bytes",
 ]
@@ -41,6 +41,10 @@ __all__ = [
 _WIDTH = 64
 #: The same where each strip has limits of its own, after which lanes may give up.
 NARROW = 16
+#: Cells of lanes in float64 that take the time of one of a certificate: of an even policy; of an
+#: uneven one in one channel, which takes one pass, and in several; with numbers of the series. In
+#: float32 twice as many lanes take that time. And those that take the time of an antidiagonal.
+PAIR_CELLS, ANTIDIAGONAL = (2, 3, 5, 12), 100
 
 
 def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
@@ -49,11 +53,55 @@ def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
     return -(-n_rows // lanes) * n_cols < -(-n_cols // lanes) * n_rows
 
 
-def lanes_are_idle(n_rows: int, n_cols: int) -> bool:
-    """Whether a block in float64 would fill less than half of the lanes: pairs are faster then."""
-    lanes = LANES[np.float64]
-    groups = min(-(-n_rows // lanes) * n_cols, -(-n_cols // lanes) * n_rows)
-    return 2 * n_rows * n_cols < lanes * groups
+def pairs_are_faster(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    warping: Warping,
+    n_channels: int,
+    dtype: type,
+    *,
+    once: bool = False,
+) -> bool:
+    """Whether certificates of pairs take less time than a block, most of whose cells do not count.
+
+    A block fills the cells of all lanes of a group, up to the end of the longest series, and in the
+    widest band.
+
+    Parameters
+    ----------
+    rows, cols : ndarray of shape (n_rows,) and (n_cols,)
+        Lengths.
+    warping : Warping
+        Options of the distance.
+    n_channels : int
+        Channels, of which a number of the series is none.
+    dtype : type
+        Type of the block.
+    once : bool
+        Whether pairs of one and the same series need be computed in one order alone.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    lanes, cell = LANES[dtype], cell_of(warping)
+    each = PAIR_CELLS[3 if cell.own else cell.uneven * (1 + (n_channels > 1))]
+    if rows_in_lanes(rows.size, cols.size, dtype):
+        rows, cols = cols, rows
+    (n, n_times), (m, m_times) = (np.unique(side, return_counts=True) for side in (rows, cols))
+    n, n_times = n[:, np.newaxis], n_times[:, np.newaxis]
+    alike = n_times * m_times / (1 + once)
+    # pairs of the same two lengths share antidiagonals
+    longer = ANTIDIAGONAL * (n + m) * np.ceil(alike / LANES[np.float64])
+    cells = each * cells_within(n, m, warping.radius(n, m)) * alike
+    starts = np.arange(0, cols.size, lanes)
+    cols = np.sort(cols)
+    longest = np.maximum.reduceat(cols, starts)
+    # the widest band is that of the shortest series of a group, or of the longest
+    reach = np.maximum(warping.radius(n, cols[starts]), warping.radius(n, longest))
+    filled = float(np.sum(cells_within(n, longest, reach) * n_times)) * LANES[np.float64]
+    return float(np.sum(cells + longer)) < filled
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:

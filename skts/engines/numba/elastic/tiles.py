@@ -71,12 +71,12 @@ class DTWTiles:
             return 0, warping_path.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         small = min(small, most_bytes(self.budget()))
-        pair_by_pair = isinstance(reduction, DTWMatrix) and dtw.lanes_are_idle(rows, cols)
-        if isinstance(reduction, DTWPairs) or pair_by_pair or rows * cols == 1:
-            pairs = min(rows * cols, _certified_at_a_time(reduction))
-            series = 8 * pairs * (channels * (n + m) + 4)
-            held = certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
-            return 0, 48 * rows * cols + max(series + held, small)
+        pairs = min(rows * cols, _certified_at_a_time(reduction))
+        held = 8 * pairs * (channels * (n + m) + 4)
+        held += certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
+        held = 48 * rows * cols + max(held, small)
+        if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            return 0, held
         shared, each = map(
             max,
             *(
@@ -84,7 +84,7 @@ class DTWTiles:
                 for t in dtw.LANES
             ),
         )
-        each = max(each, 48 * rows * cols + small)
+        each = max(each, held)
         if reduction.warping.independent:
             each += 8 * rows * cols * channels
         if not isinstance(reduction, DTWSearch):
@@ -164,6 +164,9 @@ class DTWTiles:
             reduction, tile.shape[1]
         ):
             return self._stepped_search(reduction, tile, cancel)
+        if reduction.precision != "float32" and self._pairs_are_faster(reduction, tile):
+            distances = self._certified(reduction, tile.places, cancel)
+            return reduction.shortlist(distances.reshape(tile.shape), Bound(), tile)
         estimates, error = self._estimates(reduction, tile, cancel)
         bound = reduction.scale_and_bound(error)[1] if reduction.single else Bound()
         return reduction.shortlist(estimates, bound, tile)
@@ -203,6 +206,20 @@ class DTWTiles:
             costs = by_numpy.pairs(left, right, i, j, each.warping, cancel)
             found.append(settled(each.warping, costs, left.take(i), right.take(j)))
         return added(found)
+
+    def _pairs_are_faster(
+        self, reduction: DTWMatrix | DTWSearch, tile: Tile, *, once: bool = False
+    ) -> bool:
+        """Whether certificates of pairs take less time than lanes."""
+        rows, cols = (
+            side.lengths[part]
+            for side, part in zip(reduction.sides, (tile.rows, tile.cols), strict=True)
+        )
+        single = isinstance(reduction, DTWSearch) and reduction.single
+        one = reduction.by_channel()[0]
+        channels = one.sides[0].n_channels - cell_of(one.warping).own
+        dtype = np.float32 if single else np.float64
+        return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype, once=once)
 
     def _described(
         self, reduction: DTWReduction, warping: ShapeDTW, pairs: np.ndarray, cancel: np.ndarray
@@ -362,8 +379,17 @@ class DTWTiles:
             return distances.reshape(tile.shape)
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
-        if dtw.lanes_are_idle(*tile.shape):
-            return self._certified(reduction, tile.places, cancel).reshape(tile.shape)
+        once = reduction.symmetric and tile.rows == tile.cols
+        if self._pairs_are_faster(reduction, tile, once=once):
+            places = tile.places
+            if once:
+                places = places[places[:, 0] <= places[:, 1]]
+            i, j = (places - (tile.row, tile.col)).T
+            distances = np.empty(tile.shape)
+            distances[i, j] = self._certified(reduction, places, cancel)
+            if once:
+                distances[j, i] = distances[i, j]
+            return distances
         return self._estimates(reduction, tile, cancel)[0]
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
@@ -404,7 +430,7 @@ class DTWTiles:
         return found
 
     def _certified(
-        self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
+        self, reduction: DTWMatrix | DTWPairs | DTWSearch, pairs: np.ndarray, cancel: np.ndarray
     ) -> np.ndarray:
         """Distances of pairs, some of which are copied side by side at a time."""
         step, found = _certified_at_a_time(reduction), []
