@@ -106,6 +106,8 @@ def _entered(steps, diagonal, above, before):
 def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of the best paths of some pairs side by side, infinity if there is none.
 
+    The walk is one function: loops over an antidiagonal take three others, which change places.
+
     rows, columns: of shape (n_channels, (n_timepoints + 1) * lanes), columns backwards, so that the
     points that meet on an antidiagonal lie in the same order; before the first point of a series
     are zeros. out: of shape (lanes,).

@@ -54,13 +54,7 @@ def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
 
 
 def pairs_are_faster(
-    rows: np.ndarray,
-    cols: np.ndarray,
-    warping: Warping,
-    n_channels: int,
-    dtype: type,
-    *,
-    once: bool = False,
+    rows: np.ndarray, cols: np.ndarray, warping: Warping, n_channels: int, dtype: type
 ) -> bool:
     """Whether certificates of pairs take less time than a block, most of whose cells do not count.
 
@@ -77,8 +71,6 @@ def pairs_are_faster(
         Channels, of which a number of the series is none.
     dtype : type
         Type of the block.
-    once : bool
-        Whether pairs of one and the same series need be computed in one order alone.
 
     Returns
     -------
@@ -91,7 +83,7 @@ def pairs_are_faster(
         rows, cols = cols, rows
     (n, n_times), (m, m_times) = (np.unique(side, return_counts=True) for side in (rows, cols))
     n, n_times = n[:, np.newaxis], n_times[:, np.newaxis]
-    alike = n_times * m_times / (1 + once)
+    alike = n_times * m_times
     # pairs of the same two lengths share antidiagonals
     longer = ANTIDIAGONAL * (n + m) * np.ceil(alike / LANES[np.float64])
     cells = each * cells_within(n, m, warping.radius(n, m)) * alike

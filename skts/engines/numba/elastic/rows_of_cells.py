@@ -34,6 +34,7 @@ from numba.np.arrayobj import make_array
 
 from .cell_types import CellType, class_of
 from .terms import Expression, expression_of
+from .writers import OF_LANES, POINT, POINT_BEFORE, Points, Writer, add_channels
 
 __all__ = ["ROWS", "fill_rows", "has_rows"]
 
@@ -44,11 +45,8 @@ VECTORS = 2
 
 #: Cells before one, and the sum or the least of them that `Cell.join` gets.
 _BEFORE = Expression("before")
-_POINT, _POINT_BEFORE = Expression("y"), Expression("y_before")
 #: A number of one of the series, which no expression may look at.
 _OWN = Expression("own")
-#: Symbols that differ from lane to lane.
-_OF_LANES = frozenset(["y", "y_before", "before", "factor"])
 
 
 class Costs(NamedTuple):
@@ -90,20 +88,20 @@ def costs_of(
                 Expression("offset", (k,)),
             )
             if not kind.uneven:
-                cost = price("term", x, _POINT)
+                cost = price("term", x, POINT)
                 costs.values.append(expression_of(*given, "join", cost, _BEFORE))
                 continue
             if kind.own:
-                match = price("match", x, _POINT, _OWN, _OWN)
+                match = price("match", x, POINT, _OWN, _OWN)
                 if not kind.weighted or "own" in match.symbols:
                     return None
                 cost = Expression("multiply", (match, Expression("factor", (k,))))
                 costs.steps.append((cost, cost, cost))
                 continue
             prices = (
-                price("match", x, _POINT, x_before, _POINT_BEFORE),
-                price("down", x, x_before, _POINT),
-                price("right", _POINT, _POINT_BEFORE, x),
+                price("match", x, POINT, x_before, POINT_BEFORE),
+                price("down", x, x_before, POINT),
+                price("right", POINT, POINT_BEFORE, x),
             )
             costs.steps.append(expression_of(*given, "steps", *prices, offset))
     except (TypeError, AttributeError, ValueError, NumbaError):
@@ -139,109 +137,6 @@ def _has_rows(cell):
     return lambda cell: True
 
 
-class _Writer:
-    """Writes expressions: those that do not change once, those of a column for each vector.
-
-    Parameters
-    ----------
-    module : Module
-        Where the function is.
-    outside, inside : IRBuilder
-        Write before the loops, and in the loop over columns.
-    number : FloatType
-        The type of points.
-    size : int
-        Lanes of a vector.
-    """
-
-    def __init__(self, module: Any, outside: Any, inside: Any, number: Any, size: int) -> None:
-        self.outside, self.inside, self.number = outside, inside, number
-        self.vector = ir.VectorType(number, size)
-        self.zeros = ir.Constant(ir.VectorType(ir.IntType(32), size), [0] * size)
-        bits = 32 if isinstance(number, ir.FloatType) else 64
-        self.magnitudes = {
-            kind: cgutils.get_or_insert_function(
-                module, ir.FunctionType(kind, [kind]), f"llvm.fabs.{name}"
-            )
-            for kind, name in ((number, f"f{bits}"), (self.vector, f"v{size}f{bits}"))
-        }
-        #: values that are known: those that do not change, and those of a column in all lanes
-        self.fixed: dict[Expression, Any] = {}
-        self.shared: dict[Expression, Any] = {}
-
-    def spread(self, builder: Any, value: Any) -> Any:
-        """A number in all lanes."""
-        if isinstance(value.type, ir.VectorType):
-            return value
-        empty = ir.Constant(ir.VectorType(value.type, self.vector.count), ir.Undefined)
-        one = builder.insert_element(empty, value, ir.IntType(32)(0))
-        return builder.shuffle_vector(one, one, self.zeros)
-
-    def converted(self, builder: Any, value: Any) -> Any:
-        """A number of the type of the points."""
-        whole = isinstance(value.type, ir.IntType)
-        return builder.sitofp(value, self.number) if whole else value
-
-    def write(self, term: Expression, known: dict[Expression, Any]) -> Any:
-        """Return the value of an expression; `known` are those of a column in some lanes."""
-        builder = self.inside
-        if not term.symbols & _OF_LANES:
-            fixed = "offset" not in term.symbols
-            known = self.fixed if fixed else self.shared
-            builder = self.outside if fixed else self.inside
-        if term not in known:
-            if term.kind == "number":
-                known[term] = ir.Constant(self.number, term.args[0])
-            elif term.kind == "whole":
-                known[term] = ir.IntType(64)(term.args[0])
-            else:
-                args = [self.write(each, known) for each in term.args]
-                known[term] = self.operate(builder, term.kind, args)
-        return known[term]
-
-    def lanes(self, term: Expression, known: dict[Expression, Any]) -> Any:
-        """The same in all lanes."""
-        value = self.write(term, known)
-        if value.type == self.vector:
-            return value
-        fixed, whole = "offset" not in term.symbols, Expression("lanes", (term,))
-        known = self.fixed if fixed else self.shared
-        if whole not in known:
-            builder = self.outside if fixed else self.inside
-            known[whole] = self.spread(builder, self.converted(builder, value))
-        return known[whole]
-
-    def operate(self, builder: Any, kind: str, args: list[Any]) -> Any:
-        """Write one operation."""
-        if kind == "entry":
-            return builder.load(builder.gep(args[0], [args[1]]))
-        # the condition of a choice is neither
-        numbers = args[1:] if kind == "where" else args
-        whole = all(isinstance(each.type, ir.IntType) for each in numbers)
-        if kind == "convert":
-            return self.converted(builder, args[0])
-        if not whole:
-            numbers = [self.converted(builder, each) for each in numbers]
-        if any(isinstance(each.type, ir.VectorType) for each in args):
-            numbers = [self.spread(builder, each) for each in numbers]
-        args = [*args[: len(args) - len(numbers)], *numbers]
-        if kind == "magnitude":
-            if not whole:
-                return builder.call(self.magnitudes[args[0].type], args)
-            negative = builder.icmp_signed("<", args[0], args[0].type(0))
-            return builder.select(negative, builder.neg(args[0]), args[0])
-        if kind == "negative":
-            return builder.neg(args[0]) if whole else builder.fneg(args[0])
-        if kind == "where":
-            return builder.select(*args)
-        less = builder.icmp_signed if whole else builder.fcmp_ordered
-        if kind in ("less", "least"):
-            compared = less("<", *args)
-            return compared if kind == "less" else builder.select(compared, *args)
-        operations = {"add": "add", "subtract": "sub", "multiply": "mul"}
-        return getattr(builder, ("" if whole else "f") + operations[kind])(*args)
-
-
 def _parts(terms: Iterable[Expression], wanted: Callable[[Expression], bool]) -> list[Expression]:
     """The largest parts of expressions of which something holds, each once."""
     found: dict[Expression, None] = {}
@@ -265,7 +160,7 @@ def _is_kept(term: Expression) -> bool:
 
 
 class _Kind(NamedTuple):
-    """What is known of a loop when it is compiled.
+    """Properties of a loop that are known when it is compiled.
 
     Attributes
     ----------
@@ -294,103 +189,8 @@ class _Kind(NamedTuple):
         return f"skts_rows_{self.policy}_{self.single:d}{self.rows}{self.banded:d}{self.many:d}"
 
 
-def _add_channels(
-    builder: Any, writer: _Writer, n_channels: Any, terms: list[Expression], points: Any, size: int
-) -> tuple[Any, list[dict[Expression, Any]]]:
-    """Write a loop that adds up prices over all channels, in their order.
-
-    `points` writes the points in a channel: those of the rows, and those of a column for each of
-    `size` vectors. Returns a builder that goes on behind the loop, and the sums for each vector; or
-    of prices of the rows alone, where size is 0, the one sum of all lanes.
-    """
-    before = builder.block
-    channel, added = map(builder.function.append_basic_block, ("channel", "added"))
-    builder.branch(channel)
-    inside, index = ir.IRBuilder(channel), ir.IntType(64)
-    c = inside.phi(index)
-    kind = writer.vector if size else writer.number
-    # a number to which others are added without a change of their bits
-    zero = ir.Constant(kind, [-0.0] * writer.vector.count if size else -0.0)
-    totals = [{term: inside.phi(kind) for term in terms} for _ in range(max(size, 1))]
-    fixed, columns = points(inside, c)
-    own = _Writer(builder.module, inside, inside, writer.number, writer.vector.count)
-    own.fixed.update(writer.fixed | fixed)
-    sums = []
-    for known, total in zip(columns or [own.fixed], totals, strict=True):
-        sums.append({})
-        for term, phi in total.items():
-            (price,) = term.args
-            value = own.converted(inside, own.write(price, known))
-            after = inside.fadd(phi, own.spread(inside, value) if size else value)
-            phi.add_incoming(zero, before)
-            phi.add_incoming(after, channel)
-            sums[-1][term] = after
-    following = inside.add(c, index(1))
-    c.add_incoming(index(0), before)
-    c.add_incoming(following, channel)
-    inside.cbranch(inside.icmp_signed("<", following, n_channels), channel, added)
-    return ir.IRBuilder(added), sums
-
-
-class _Points:
-    """Writes how points are read.
-
-    Parameters
-    ----------
-    writer : _Writer
-        Knows the types.
-    lanes : int
-        Lanes of a group.
-    x, i, y, column, stride : Value
-        The points of the rows (n, stride), the first row, the points of the columns
-        (m, stride, lanes) and the first column.
-    """
-
-    def __init__(
-        self, writer: _Writer, lanes: int, x: Any, i: Any, y: Any, column: Any, stride: Any
-    ) -> None:
-        self.writer, self.lanes, self.x, self.i = writer, lanes, x, i
-        self.y, self.column, self.stride = y, column, stride
-
-    def place(self, builder: Any, array: Any, line: Any, at: Any) -> Any:
-        """Where some lanes of a line of an array are."""
-        entry = builder.add(builder.mul(line, line.type(self.lanes)), at)
-        return builder.bitcast(builder.gep(array, [entry]), self.writer.vector.as_pointer())
-
-    def load(self, builder: Any, array: Any, line: Any, at: Any) -> Any:
-        """Some lanes of a line of an array."""
-        return builder.load(self.place(builder, array, line, at), align=4)
-
-    def _before(self, builder: Any, place: Any) -> tuple[Any, Any]:
-        """The place before one, and whether there is one; else the first."""
-        first = builder.icmp_signed("==", place, place.type(0))
-        return builder.select(first, place, builder.sub(place, place.type(1))), first
-
-    def rows(self, builder: Any, c: Any, count: int) -> dict[Expression, Any]:
-        """Points of some rows in a channel, and the one before them: 0 before the first row."""
-        before, first = self._before(builder, self.i)
-        places = [before, *(builder.add(self.i, c.type(k)) for k in range(count))]
-        entries = [builder.add(builder.mul(place, self.stride), c) for place in places]
-        found = [builder.load(builder.gep(self.x, [entry])) for entry in entries]
-        found[0] = builder.select(first, ir.Constant(self.writer.number, 0.0), found[0])
-        return {Expression("x", (k,)): point for k, point in enumerate(found)}
-
-    def of_column(self, builder: Any, c: Any, j: Any, at: Any) -> dict[Expression, Any]:
-        """Points of a column in a channel, in some lanes."""
-        line = builder.add(builder.mul(builder.add(self.column, j), self.stride), c)
-        return {_POINT: self.load(builder, self.y, line, at)}
-
-    def before_column(self, builder: Any, c: Any, j: Any, at: Any) -> dict[Expression, Any]:
-        """Those of the column before it: 0 before the first."""
-        before, first = self._before(builder, builder.add(self.column, j))
-        line = builder.add(builder.mul(before, self.stride), c)
-        zero = ir.Constant(self.writer.vector, [0.0] * self.writer.vector.count)
-        found = builder.select(first, zero, self.load(builder, self.y, line, at))
-        return {_POINT_BEFORE: found}
-
-
 def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
-    """Emit the loop of `fill_rows`: one function, since its parts name values of the same blocks."""
+    """Emit the loop of `fill_rows`: one function, as its parts name values of the same blocks."""
     if kind.name in module.globals:
         return module.globals[kind.name]
     index, rows, single = ir.IntType(64), kind.rows, kind.single
@@ -409,14 +209,15 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
         function.append_basic_block, ("begin", "lanes", "column", "after", "done")
     )
     outside, builder, inside = map(ir.IRBuilder, (begin, group, columns))
-    writer = _Writer(module, outside, inside, number, size)
+    writer = Writer(module, outside, inside, number, size)
     for (field, _), value in zip(members, rest, strict=True):
         writer.fixed[Expression("field", (field,))] = value
-    points = _Points(writer, lanes, x, i, y, column, stride)
+    points = Points(writer, lanes, x, i, y, column, stride)
     place, load = points.place, points.load
     terms = [each for step in costs.steps[:rows] for each in step] + costs.values[:rows]
     sums = _parts(terms, lambda term: term.kind == "sum")
-    of_columns = [each for each in sums if each.symbols & _OF_LANES]
+    of_columns = [each for each in sums if each.symbols & OF_LANES]
+    weighted = any("factor" in each.symbols for each in terms)
     kept = [] if kind.many else _parts(terms, _is_kept)
     if not kind.many:
         writer.fixed.update(points.rows(outside, index(0), rows))
@@ -426,9 +227,9 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
         def points_of_rows(builder: Any, c: Any) -> Any:
             return points.rows(builder, c, rows), []
 
-        outside, (found,) = _add_channels(outside, writer, n_channels, of_rows, points_of_rows, 0)
+        outside, (totals,) = add_channels(outside, writer, n_channels, of_rows, points_of_rows, 0)
         writer.outside = outside
-        writer.fixed.update(found)
+        writer.fixed.update(totals)
 
     # before the first column
     first = builder.phi(index)
@@ -439,9 +240,9 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
         known = {}
         if kept:
             before = points.before_column(builder, index(0), index(0), lane)
-            known[_POINT] = before[_POINT_BEFORE]
+            known[POINT] = before[POINT_BEFORE]
         lefts = [load(builder, left, index(k), lane) for k in range(rows)]
-        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
+        held = [writer.lanes(each.replaced(POINT_BEFORE, POINT), known) for each in kept]
         starts.append([load(builder, corner, index(0), lane), *lefts, *held])
     radii = []
     for lane in at if kind.banded else ():
@@ -453,7 +254,7 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
 
     j = inside.phi(index)
     values = [[inside.phi(vector) for _ in one] for one in starts]
-    known_of = [{} for _ in at]
+    known_of: list[dict[Expression, Any]] = [{} for _ in at]
     if of_columns:
 
         def points_of_column(builder: Any, c: Any) -> Any:
@@ -463,7 +264,7 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
                     one.update(points.before_column(builder, c, j, lane))
             return points.rows(builder, c, rows), known
 
-        inside, known_of = _add_channels(
+        inside, known_of = add_channels(
             inside, writer, n_channels, of_columns, points_of_column, VECTORS
         )
     following = inside.add(j, index(1))
@@ -487,7 +288,7 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
         known.update(zip(kept, others[rows:], strict=True))
         above, found = up, []
         for k in range(rows):
-            if any("factor" in each.symbols for each in terms):
+            if weighted:
                 known[Expression("factor", (k,))] = load(inside, factors, apart[k], lane)
             if costs.steps:
                 across, down, right = (writer.lanes(each, known) for each in costs.steps[k])
@@ -505,7 +306,7 @@ def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
             diagonal, above = lefts[k], best
             found.append(best)
         inside.store(above, place(inside, row, following, lane), align=4)
-        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
+        held = [writer.lanes(each.replaced(POINT_BEFORE, POINT), known) for each in kept]
         ends.append([up, *found, *held])
     j.add_incoming(index(0), group)
     j.add_incoming(following, inside.block)

@@ -32,8 +32,8 @@ __all__ = ["RangedCandidates", "bounds", "deflation", "search", "worth_bounding"
 
 #: Points that a series has for each point of the half width of a band, at least, where bounds pay.
 NARROW = 4
-#: Points of the half width from which they do: bounds cost two numbers a row, whatever the band, and
-#: with narrower ones all cells cost less, even where bounds rule out every candidate but one.
+#: Points of the half width from which they do: bounds cost as much in any band, and all cells of a
+#: narrower one cost less, even where bounds rule out most candidates.
 WIDE = 64
 
 

@@ -207,9 +207,7 @@ class DTWTiles:
             found.append(settled(each.warping, costs, left.take(i), right.take(j)))
         return added(found)
 
-    def _pairs_are_faster(
-        self, reduction: DTWMatrix | DTWSearch, tile: Tile, *, once: bool = False
-    ) -> bool:
+    def _pairs_are_faster(self, reduction: DTWMatrix | DTWSearch, tile: Tile) -> bool:
         """Whether certificates of pairs take less time than lanes."""
         rows, cols = (
             side.lengths[part]
@@ -219,7 +217,7 @@ class DTWTiles:
         one = reduction.by_channel()[0]
         channels = one.sides[0].n_channels - cell_of(one.warping).own
         dtype = np.float32 if single else np.float64
-        return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype, once=once)
+        return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype)
 
     def _described(
         self, reduction: DTWReduction, warping: ShapeDTW, pairs: np.ndarray, cancel: np.ndarray
@@ -379,17 +377,8 @@ class DTWTiles:
             return distances.reshape(tile.shape)
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
-        once = reduction.symmetric and tile.rows == tile.cols
-        if self._pairs_are_faster(reduction, tile, once=once):
-            places = tile.places
-            if once:
-                places = places[places[:, 0] <= places[:, 1]]
-            i, j = (places - (tile.row, tile.col)).T
-            distances = np.empty(tile.shape)
-            distances[i, j] = self._certified(reduction, places, cancel)
-            if once:
-                distances[j, i] = distances[i, j]
-            return distances
+        if self._pairs_are_faster(reduction, tile):
+            return self._certified(reduction, tile.places, cancel).reshape(tile.shape)
         return self._estimates(reduction, tile, cancel)[0]
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:

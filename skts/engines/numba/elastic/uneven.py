@@ -378,4 +378,6 @@ def options(warping: Warping, n_channels: int, dtype: type) -> Options:
     free = alignment == "subsequence", alignment == "supersequence"
     ways = cell.edits or None, not cell.edits or None
     many = not cell.edits and n_channels - cell.own > 1
-    return Options(cell, *ways, many or None, cell.own or None, cell.looks_back or None, cell.borders, *free)
+    return Options(
+        cell, *ways, many or None, cell.own or None, cell.looks_back or None, cell.borders, *free
+    )
