@@ -100,8 +100,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
-            (">= -> >",),
+            "height = ROWS if reach >= ROWS and i + ROWS <= stop else 1",
+            (">= -> >", "<= -> <"),
             TOGETHER,
         ),
         (
@@ -144,8 +144,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/uneven.py": [
         (
             "sweep",
-            "four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
-            (">= -> >",),
+            "height = ROWS if reach >= ROWS and i + ROWS <= stop else 1",
+            (">= -> >", "<= -> <"),
             TOGETHER,
         ),
         (
