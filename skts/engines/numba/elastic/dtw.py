@@ -436,5 +436,9 @@ def block(
 
 
 def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:
-    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
-    return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8
+    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows.
+
+    With uneven policies also factors of cells, by how far from the diagonal they are.
+    """
+    lines = (n + 1 if m > _WIDTH or uneven else 0) + (max(n, m) if uneven else 0)
+    return 256 * lines + n + m + 4 * 64 * 64 * 8
