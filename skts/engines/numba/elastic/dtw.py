@@ -44,7 +44,7 @@ NARROW = 16
 #: Cells of lanes in float64 that take the time of one of a certificate: of an even policy; of an
 #: uneven one in one channel, which takes one pass, and in several; with numbers of the series. In
 #: float32 twice as many lanes take that time. And those that take the time of an antidiagonal.
-PAIR_CELLS, ANTIDIAGONAL = (2, 3, 5, 12), 100
+PAIR_CELLS, ANTIDIAGONAL = (2.5, 3, 5, 12), 100
 
 
 def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
