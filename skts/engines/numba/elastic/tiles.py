@@ -77,6 +77,12 @@ class DTWTiles:
         held = 48 * rows * cols + max(held, small)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             return 0, held
+        # where there is one length on each side, it is known which tiles take no lanes
+        known = isinstance(reduction, DTWMatrix) and all(
+            side.lengths.min() == side.lengths.max() for side in reduction.sides
+        )
+        if known and _pairs_are_faster(reduction, left.lengths[:rows], right.lengths[:cols]):
+            return 0, held
         shared, each = map(
             max,
             *(
@@ -164,7 +170,8 @@ class DTWTiles:
             reduction, tile.shape[1]
         ):
             return self._stepped_search(reduction, tile, cancel)
-        if reduction.precision != "float32" and self._pairs_are_faster(reduction, tile):
+        lengths = _lengths_of(reduction, tile)
+        if reduction.precision != "float32" and _pairs_are_faster(reduction, *lengths):
             distances = self._certified(reduction, tile.places, cancel)
             return reduction.shortlist(distances.reshape(tile.shape), Bound(), tile)
         estimates, error = self._estimates(reduction, tile, cancel)
@@ -206,18 +213,6 @@ class DTWTiles:
             costs = by_numpy.pairs(left, right, i, j, each.warping, cancel)
             found.append(settled(each.warping, costs, left.take(i), right.take(j)))
         return added(found)
-
-    def _pairs_are_faster(self, reduction: DTWMatrix | DTWSearch, tile: Tile) -> bool:
-        """Whether certificates of pairs take less time than lanes."""
-        rows, cols = (
-            side.lengths[part]
-            for side, part in zip(reduction.sides, (tile.rows, tile.cols), strict=True)
-        )
-        single = isinstance(reduction, DTWSearch) and reduction.single
-        one = reduction.by_channel()[0]
-        channels = one.sides[0].n_channels - cell_of(one.warping).own
-        dtype = np.float32 if single else np.float64
-        return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype)
 
     def _described(
         self, reduction: DTWReduction, warping: ShapeDTW, pairs: np.ndarray, cancel: np.ndarray
@@ -377,7 +372,7 @@ class DTWTiles:
             return distances.reshape(tile.shape)
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
-        if self._pairs_are_faster(reduction, tile):
+        if _pairs_are_faster(reduction, *_lengths_of(reduction, tile)):
             return self._certified(reduction, tile.places, cancel).reshape(tile.shape)
         return self._estimates(reduction, tile, cancel)[0]
 
@@ -482,6 +477,21 @@ def _certified_at_a_time(reduction: DTWReduction) -> int:
     """Pairs whose series are copied side by side."""
     left, right = reduction.sides
     return max(1, CERTIFIED_POINTS // (left.n_channels * (left.n_timepoints + right.n_timepoints)))
+
+
+def _lengths_of(reduction: DTWReduction, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of the row and of the column series of a tile."""
+    rows, cols = reduction.sides
+    return rows.lengths[tile.rows], cols.lengths[tile.cols]
+
+
+def _pairs_are_faster(reduction: DTWReduction, rows: np.ndarray, cols: np.ndarray) -> bool:
+    """Whether certificates of pairs of series of some lengths take less time than lanes."""
+    single = isinstance(reduction, DTWSearch) and reduction.single
+    one = reduction.by_channel()[0]
+    channels = one.sides[0].n_channels - cell_of(one.warping).own
+    dtype = np.float32 if single else np.float64
+    return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype)
 
 
 def _by_length(lengths: np.ndarray) -> np.ndarray | None:
