@@ -14,6 +14,7 @@ that the values have the bits of the certified ones, which come from `certified`
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,8 @@ __all__ = [
 _WIDTH = 64
 #: The same where each strip has limits of its own, after which lanes may give up.
 NARROW = 16
+#: Bytes of a line of the cache.
+LINE = 64
 #: Cells of lanes in float64 that take the time of one of a certificate: of an even policy; of an
 #: uneven one in one channel, which takes one pass, and in several; with numbers of the series. In
 #: float32 twice as many lanes take that time. And those that take the time of an antidiagonal.
@@ -117,7 +120,11 @@ def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarra
     """
     n_series, n_channels, n_timepoints = values.shape
     n_groups = -(-n_series // lanes)
-    packed = np.zeros((n_groups, n_timepoints, n_channels, lanes), values.dtype)
+    shape = n_groups, n_timepoints, n_channels, lanes
+    # kernels read vectors of lanes, which are not to lie across two lines of the cache
+    some = np.zeros(math.prod(shape) + LINE // values.itemsize, values.dtype)
+    start = -some.ctypes.data % LINE // values.itemsize
+    packed = some[start : start + math.prod(shape)].reshape(shape)
     packed_lengths = np.zeros((n_groups, lanes), np.int64)
     for group in range(n_groups):
         members = slice(group * lanes, min((group + 1) * lanes, n_series))
