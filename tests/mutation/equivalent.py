@@ -76,7 +76,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/dtw.py": [
         (
             "sweep_bytes",
-            "return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8",
+            "return 256 * lines + n + m + 4 * 64 * 64 * 8",
             ("64 -> 65",),
             MORE_ROOM,
         ),
@@ -100,8 +100,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
-            (">= -> >",),
+            "height = ROWS if reach >= ROWS and i + ROWS <= stop else 1",
+            (">= -> >", "<= -> <"),
             TOGETHER,
         ),
         (
@@ -144,8 +144,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/uneven.py": [
         (
             "sweep",
-            "four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)",
-            (">= -> >",),
+            "height = ROWS if reach >= ROWS and i + ROWS <= stop else 1",
+            (">= -> >", "<= -> <"),
             TOGETHER,
         ),
         (
@@ -156,12 +156,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/certified.py": [
-        (
-            "_fill",
-            "fused = uneven is None and n_channels == 1",
-            ("is -> is not",),
-            "costs of one channel are joined in one pass or in two, from the same numbers",
-        ),
         (
             "_border",
             "total += cell.down(rows[c, entry], 0.0, 0.0)",

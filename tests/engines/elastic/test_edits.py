@@ -20,7 +20,7 @@ GO_ON = np.zeros(1, np.uint8)
 
 def counted(left, right, warping, cancel=GO_ON):
     """Accumulated costs by the kernel in plain Python."""
-    given = uneven.options(warping, np.float64)
+    given = uneven.options(warping, left.n_channels, np.float64)
     cell, own = given.cell, given.own
     packed, lengths = dtw.pack(right.values, right.lengths, LANES[np.float64])
     count = getattr(edits.count_edits, "py_func", edits.count_edits)

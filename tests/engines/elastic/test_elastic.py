@@ -164,10 +164,17 @@ def interpreted(work, dtype, monkeypatch):
             kernel = getattr(module, name)
             monkeypatch.setattr(module, name, getattr(kernel, "py_func", kernel))
     block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
-    given = uneven.options(warping, dtype)
+    given = uneven.options(warping, x.shape[2], dtype)
     with np.errstate(over="ignore"):  # words of bits
         block(x, rows.lengths, packed, lengths, radius, out, GO_ON, *given)
     return settled(warping, out[:, : len(cols)], rows, cols)
+
+
+def in_lanes(work):
+    """Run a matrix in lanes, also where certificates of pairs would take less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dtw, "pairs_are_faster", lambda *given: False)
+        return run(work, engine="numba")
 
 
 def test_each_row_and_group_has_its_lengths_and_bands(monkeypatch):
@@ -195,7 +202,7 @@ def test_each_row_and_group_has_its_lengths_and_bands(monkeypatch):
             out,
             *3 * [None],
             True,
-            *5 * [None],
+            *6 * [None],
         )
         expected = [
             (
@@ -220,7 +227,7 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
         Y = drawn(rng, "any", 7, channels, [66, 130])
         left, right, warping = sides_of(metric, X, Y, window=window, **options)
         for a, b in ((left, right), (right, left)):
-            found = run(DTWMatrix(a, b, warping), engine="numba")
+            found = in_lanes(DTWMatrix(a, b, warping))
             i, j = np.indices(found.shape).reshape(2, -1)
             pairs = run(DTWPairs(a, b, np.column_stack([i, j]), warping), engine="numba")
             assert_array_equal(pairs.reshape(found.shape), found)
@@ -242,18 +249,20 @@ def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng
     Y = drawn(rng, "any", 24, 1, [20, 33, 47, 62, 75, 90])
     left, right, warping = sides_of(metric, X, Y, window=window, **options)
     work = DTWMatrix(left, right, warping)
-    found = run(work, engine="numba")
+    found = in_lanes(work)
     for i, j in np.ndindex(2, len(Y)):
         assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("metric", [None, *COMPILED])
-def test_each_lane_has_a_band_of_its_own(rng, metric, dtype):
+@pytest.mark.parametrize(
+    ("metric", "channels"), [(None, 1), (None, 3), ("twe", 1), ("twe", 3), ("wdtw", 1), ("wdtw", 2)]
+)
+def test_each_lane_has_a_band_of_its_own(rng, metric, channels, dtype):
     """Of compiled kernels, which fill four rows at once, whatever the narrowest band."""
-    X = drawn(rng, "any", 6, 1, [9, 41, 90])
-    Y = drawn(rng, "any", 40, 1, np.arange(3, 130))
-    for window in (0, 1, 7, 0.3):
+    X = drawn(rng, "any", 6, channels, [9, 41, 90])
+    Y = drawn(rng, "any", 40, channels, np.arange(3, 130))
+    for window in (None, 0, 1, 7, 0.3):
         left, right, warping = sides_of(metric or "twe", X, Y, window=window)
         if metric is None:
             warping = Warping(window=window)
@@ -290,10 +299,44 @@ def test_series_of_similar_lengths_go_together(rng, monkeypatch, metric, swap):
     Y = [rng.normal(size=(1, n)) for n in [3, 60, 4, 25] * 9]
     left, right, warping = sides_of(metric, *((Y, X) if swap else (X, Y)), window=0.1)
     work = DTWMatrix(left, right, warping)
-    found = run(work, engine="numba")
+    found = in_lanes(work)
     assert [lengths.tolist() for lengths in packed] == [[3] * 9 + [4] * 9 + [25] * 9 + [60] * 9]
     for i, j in np.ndindex(found.shape):
         assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
+
+
+def test_pairs_are_faster_where_few_cells_count():
+    """Few lanes, or lengths so far apart that bands of lanes have nothing in common."""
+    alike, apart = np.full(64, 100), np.repeat([1000, 100], 8)
+    for warping in (Warping(), Warping(window=0.1)):
+        assert not dtw.pairs_are_faster(alike, alike, warping, 1, np.float64)
+        assert not dtw.pairs_are_faster(alike, alike, warping, 1, np.float32)
+        assert dtw.pairs_are_faster(alike[:4], alike[:5], warping, 1, np.float64)
+        # in float32 as many fill fewer lanes, which take half the time
+        assert dtw.pairs_are_faster(alike[:4], alike[:5], warping, 1, np.float32)
+        # an antidiagonal of two cells takes as long as one of twenty
+        assert not dtw.pairs_are_faster(np.arange(2, 26), np.arange(3, 27), warping, 1, np.float64)
+    assert dtw.pairs_are_faster(apart, apart, Warping(window=0.1), 1, np.float64)
+    # of uneven policies pairs of one channel take one pass, of more several
+    few, warping = np.full(8, 100), sides_of("erp", [np.zeros((1, 3))], [np.zeros((1, 3))])[2]
+    assert dtw.pairs_are_faster(few, few, warping, 1, np.float64)
+    assert not dtw.pairs_are_faster(few, few, warping, 2, np.float64)
+
+
+@pytest.mark.parametrize("metric", [None, "twe"])
+def test_neighbors_by_pairs_are_those_by_lanes(rng, metric):
+    """A few series of lengths far apart in a narrow band, whose cells hardly fill lanes."""
+    X = drawn(rng, "any", 12, 1, [300, 30])
+    Y = drawn(rng, "any", 9, 1, [280, 40])
+    left, right, warping = sides_of(metric or "twe", X, Y, window=0.05)
+    if metric is None:
+        warping = Warping(window=0.05)
+    for precision in ("auto", "float64"):
+        work = DTWNeighbors(left, right, 2, None, precision, warping)
+        with replace_kernels(always=False):
+            found, expected = run(work, engine="numba"), in_lanes(work)
+        assert_array_equal(found.indices, expected.indices)
+        assert_array_equal(found.distances, expected.distances)
 
 
 GAPS = [0.0, 1e-15, 1e-9, 1e-7]

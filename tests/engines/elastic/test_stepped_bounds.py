@@ -44,7 +44,7 @@ def bounds_of(left, right, warping):
             kernel = getattr(stepped_bounds, name)
             patch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
         envelope_of = getattr(envelope, "py_func", envelope)
-        given = uneven.options(warping, np.float64)
+        given = uneven.options(warping, left.n_channels, np.float64)
         cell, own, borders = given.cell, given.own, given.borders
         values, n, m = right.values, left.n_timepoints, right.n_timepoints
         found = np.empty((len(left), len(right)))
@@ -103,8 +103,9 @@ def test_bounds_are_the_same_in_either_order(metric, options, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
-def test_searches_by_bounds_find_the_same(metric, options, rng):
+def test_searches_by_bounds_find_the_same(metric, options, rng, monkeypatch):
     """Queries near and far, ties between candidates, several lengths, one candidate left out."""
+    monkeypatch.setattr(stepped_bounds, "WIDE", 6)
     for lengths, channels in (([40], 1), ([38, 40, 43], 1), ([40], 2)):
         if metric == "msm" and channels == 2:
             continue

@@ -12,7 +12,15 @@ import numpy as np
 from ...core.certify import Rescaling
 from ...core.series import Series
 
-__all__ = ["PLAIN", "Warping", "added", "lacks_distance", "plain_distance", "settled"]
+__all__ = [
+    "PLAIN",
+    "Warping",
+    "added",
+    "cells_within",
+    "lacks_distance",
+    "plain_distance",
+    "settled",
+]
 
 #: Points of a band that no series reaches across; wider ones are no wider.
 _WIDEST = 2**29
@@ -265,6 +273,12 @@ class Warping:
 
 #: Dynamic time warping of whole series without a window.
 PLAIN = Warping()
+
+
+def cells_within(n: np.ndarray, m: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """How many cells of warping matrices lie in bands of some half widths, as `Warping.radius`."""
+    right, left = np.maximum(m - 1 - radius, 0), np.maximum(n - 1 - radius, 0)
+    return np.asarray(n * m - right * (right + 1) // 2 - left * (left + 1) // 2)
 
 
 def plain_distance(rows: Series, i: int, cols: Series, j: int, warping: Warping) -> float:

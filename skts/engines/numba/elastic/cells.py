@@ -107,6 +107,10 @@ class Cell:
         Whether the last channel of a series is none, but holds a number of the series. Then
         ``match`` gets those of the two series in place of the points before, and ``steps`` in place
         of the other two sums.
+    weighted : bool
+        Whether, with numbers of its `own`, a policy makes of a match its product with a factor that
+        depends on these numbers and on the distance from the diagonal alone, for all three steps:
+        `steps` makes the factor of a match of 1. Then ``match`` does not look at the numbers.
     looks_back : bool
         Whether prices depend on the points before, too: kernels that need not look are faster.
     arrays : bool
@@ -124,6 +128,7 @@ class Cell:
     uneven: ClassVar[bool] = False
     borders: ClassVar[bool] = False
     own: ClassVar[bool] = False
+    weighted: ClassVar[bool] = False
     looks_back: ClassVar[bool] = True
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
@@ -415,6 +420,7 @@ class OwnWeightedCell(WeightedCell):
     """The same for pairs of several lengths: weights by twice the offset less the longer length."""
 
     own: ClassVar[bool] = True
+    weighted: ClassVar[bool] = True
 
     def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         # the first weight is that of no offset and the longest length, a third of them all

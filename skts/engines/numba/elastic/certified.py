@@ -36,32 +36,35 @@ _LANES, _ENTRIES, _POINTS = 32, 1024, 2**15
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _add_prices(cell, rows, columns, lanes, d, first, stop, own, steps):
-    """Costs of the steps into the cells of an antidiagonal: diagonally, down and to the right."""
-    m = columns.shape[1] // lanes
-    n_channels = rows.shape[0] - 1 if own else rows.shape[0]
+def _add_prices(cell, rows, columns, lanes, first, stop, ahead, own, match, down, right):
+    """Prices of the steps into the cells of an antidiagonal, added over the channels.
+
+    Each in a loop of its own: LLVM vectorizes none that writes several arrays, which may overlap.
+    """
+    n_channels, step = rows.shape[0] - 1 if own else rows.shape[0], np.uint64(lanes)
+    # made here: of one that is handed over LLVM does not know the step
+    cells = range(np.uint64(first * lanes), np.uint64(stop * lanes))
     for c in range(n_channels):
-        for i in range(first, stop):
-            for lane in range(lanes):
-                entry, other = i * lanes + lane, (m - 1 - (d - i)) * lanes + lane
-                x, y = rows[c, entry], columns[c, other]
-                if own:
-                    x_own, y_own = rows[n_channels, entry], columns[n_channels, other]
-                    match, down, right = cell.match(x, y, x_own, y_own), x_own, y_own
-                else:
-                    x_before = rows[c, entry - lanes] if i > 0 else 0.0
-                    y_before = columns[c, other + lanes] if i < d else 0.0
-                    match = cell.match(x, y, x_before, y_before)
-                    down, right = cell.down(x, x_before, y), cell.right(y, y_before, x)
-                    if c > 0:
-                        down, right = steps[1, entry] + down, steps[2, entry] + right
-                steps[0, entry] = match if c == 0 else steps[0, entry] + match
-                steps[1, entry], steps[2, entry] = down, right
-    for i in range(first, stop):
-        for lane in range(lanes):
-            e = i * lanes + lane
-            costs = cell.steps(steps[0, e], steps[1, e], steps[2, e], d - 2 * i)
-            steps[0, e], steps[1, e], steps[2, e] = costs
+        x, y = rows[c], columns[c]
+        x_own, y_own = rows[rows.shape[0] - 1], columns[rows.shape[0] - 1]
+        if c == 0:
+            for e in cells:
+                match[e], down[e], right[e] = 0.0, 0.0, 0.0
+        if own:
+            for e in cells:
+                match[e] += cell.match(x[e + step], y[e + ahead], x_own[e + step], y_own[e + ahead])
+            continue
+        for e in cells:
+            match[e] += cell.match(x[e + step], y[e + ahead], x[e], y[e + ahead + step])
+        for e in cells:
+            down[e] += cell.down(x[e + step], x[e], y[e + ahead])
+        for e in cells:
+            right[e] += cell.right(y[e + ahead], y[e + ahead + step], x[e + step])
+    if own:
+        for e in cells:
+            down[e] = rows[n_channels, e + step]
+        for e in cells:
+            right[e] = columns[n_channels, e + ahead]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -70,7 +73,7 @@ def _border(cell, rows, columns, lanes, radius, own, above, before):
 
     Entry k of each is k points away from D(-1, -1), which is entry 0.
     """
-    n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
+    n_channels, n, m = rows.shape[0], rows.shape[1] // lanes - 1, columns.shape[1] // lanes - 1
     for lane in range(lanes):
         for j in range(min(m, radius) if above[1, lane] > 0 else 0):
             entry = (m - 1 - j) * lanes + lane
@@ -81,7 +84,7 @@ def _border(cell, rows, columns, lanes, radius, own, above, before):
                     total += cell.right(columns[c, entry], 0.0, 0.0)
             above[j + 1, lane] = cell.steps(0.0, 0.0, total, 0)[2] + above[j, lane]
         for i in range(min(n, radius) if before[1, lane] > 0 else 0):
-            entry = i * lanes + lane
+            entry = (i + 1) * lanes + lane
             total = rows[n_channels - 1, entry]
             if not own:
                 total = cell.down(rows[0, entry], 0.0, 0.0)
@@ -90,25 +93,38 @@ def _border(cell, rows, columns, lanes, radius, own, above, before):
             before[i + 1, lane] = cell.steps(0.0, total, 0.0, 0)[1] + before[i, lane]
 
 
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _entered(steps, diagonal, above, before):
+    """Value of a cell, by the costs of the three steps into it and the cells where they begin."""
+    best, value = steps[0] + diagonal, steps[1] + above
+    best = value if value < best else best
+    value = steps[2] + before
+    return value if value < best else best
+
+
 @njit(nogil=True, error_model="numpy", inline="always")
 def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of the best paths of some pairs side by side, infinity if there is none.
 
-    rows, columns: of shape (n_channels, n_timepoints * lanes), columns backwards, so that the
-    points that meet on an antidiagonal lie in the same order; out: of shape (lanes,).
+    The walk is one function: loops over an antidiagonal take three others, which change places.
+
+    rows, columns: of shape (n_channels, (n_timepoints + 1) * lanes), columns backwards, so that the
+    points that meet on an antidiagonal lie in the same order; before the first point of a series
+    are zeros. out: of shape (lanes,).
     """
-    n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
+    n_channels, n, m = rows.shape[0], rows.shape[1] // lanes - 1, columns.shape[1] // lanes - 1
     # row i + 1 of an antidiagonal is row i of the matrix; in front the border above the first row
     size = (n + 2) * lanes
     two, one, now = np.empty(size), np.empty(size), np.empty(size)
     two[:], one[:], now[:] = np.inf, np.inf, np.inf
     # one channel, the usual case, takes one pass
-    fused = uneven is None and n_channels == 1
+    fused = n_channels == 1
     here = np.empty(0 if fused or uneven is not None else n * lanes)
     above, before = 0.0 if free_columns else np.inf, 0.0 if free_rows else np.inf
     two[:lanes], one[:lanes], one[lanes : 2 * lanes] = 0.0, above, before
     if uneven is not None:
-        steps = np.empty((3, n * lanes))
+        match, down, right = np.empty(n * lanes), np.empty(n * lanes), np.empty(n * lanes)
+        twice = 2 * (np.arange(n * lanes) // lanes)
         top, front = np.full((m + 2, lanes), above), np.full((n + 2, lanes), before)
         top[0], front[0] = 0.0, 0.0
         if uneven[1]:
@@ -125,24 +141,34 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
         # int64, which wraps around in plain Python, too
         ahead, step = np.uint64(np.int64((m - 1 - d) * lanes)), np.uint64(lanes)
         cells = range(np.uint64(first * lanes), np.uint64(stop * lanes))
-        if uneven is not None:
-            _add_prices(cell, rows, columns, lanes, d, first, stop, uneven[0], steps)
+        if uneven is not None and fused:
             for i in cells:
-                best, value = steps[0, i] + two[i], steps[1, i] + one[i]
-                best = value if value < best else best
-                value = steps[2, i] + one[i + step]
-                now[i + step] = value if value < best else best
+                x, y, k = rows[0, i + step], columns[0, i + ahead], i + ahead + step
+                steps = cell.steps(
+                    cell.match(x, y, rows[0, i], columns[0, k]),
+                    cell.down(x, rows[0, i], y),
+                    cell.right(y, columns[0, k], x),
+                    d - twice[i],
+                )
+                now[i + step] = _entered(steps, two[i], one[i], one[i + step])
+        elif uneven is not None:
+            _add_prices(
+                cell, rows, columns, lanes, first, stop, ahead, uneven[0], match, down, right
+            )  # fmt: skip
+            for i in cells:
+                steps = cell.steps(match[i], down[i], right[i], d - twice[i])
+                now[i + step] = _entered(steps, two[i], one[i], one[i + step])
         elif fused:
             for i in cells:
                 best = one[i] if one[i] < one[i + step] else one[i + step]
                 best = two[i] if two[i] < best else best
-                now[i + step] = cell.join(cell.term(rows[0, i], columns[0, i + ahead]), best)
+                now[i + step] = cell.join(cell.term(rows[0, i + step], columns[0, i + ahead]), best)
         else:
             for c in range(n_channels):
                 if c == 0:
                     here[first * lanes : stop * lanes] = 0.0
                 for i in cells:
-                    here[i] += cell.term(rows[c, i], columns[c, i + ahead])
+                    here[i] += cell.term(rows[c, i + step], columns[c, i + ahead])
             for i in cells:
                 best = one[i] if one[i] < one[i + step] else one[i + step]
                 best = two[i] if two[i] < best else best
@@ -191,8 +217,13 @@ def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
     float
         The accumulated cost.
     """
-    out, columns = np.empty(1), y[:, ::-1].copy()
-    _fill(x.copy(), columns, 1, radius, out, cell, uneven, free_columns, free_rows, cancel)
+    out = np.empty(1)
+    rows = np.zeros((x.shape[0], x.shape[1] + 1))
+    columns = np.zeros((y.shape[0], y.shape[1] + 1))
+    for c in range(x.shape[0]):
+        put(x[c], rows[c, 1:])
+        put(y[c, ::-1], columns[c])
+    _fill(rows, columns, 1, radius, out, cell, uneven, free_columns, free_rows, cancel)
     return out[0]
 
 
@@ -211,11 +242,12 @@ def costs(x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, f
             and y_lengths[place + lanes] == m
         ):
             lanes += 1
-        rows, columns = np.empty((n_channels, n * lanes)), np.empty((n_channels, m * lanes))
+        rows = np.zeros((n_channels, (n + 1) * lanes))
+        columns = np.zeros((n_channels, (m + 1) * lanes))
         for lane in range(lanes):
             for c in range(n_channels):
                 for i in range(n):
-                    rows[c, i * lanes + lane] = x[place + lane, c, i]
+                    rows[c, (i + 1) * lanes + lane] = x[place + lane, c, i]
                 for j in range(m):
                     columns[c, (m - 1 - j) * lanes + lane] = y[place + lane, c, j]
         _fill(
@@ -268,9 +300,9 @@ def options(warping: Warping) -> tuple[Cell, tuple[bool, bool] | None, bool, boo
 
 def pairs_bytes(n_channels: int, n: int, m: int, n_pairs: int = 1, *, uneven: bool = False) -> int:
     """Bytes that `pairs` holds beside its input and output; of `cost` for one pair."""
-    points = n_channels * (n + m)
-    lanes = min(n_pairs, _LANES, -(-_POINTS // points))
+    lanes = min(n_pairs, _LANES, -(-_POINTS // (n_channels * (n + m))))
+    points = n_channels * (n + m + 2)
     # of shorter pairs as many points, but most of them may be on the first side; with uneven steps
-    # three costs for each row, and both borders
-    arrays = 4 * (n + 2 if lanes == 1 else n + m) + (3 * (n + m) + 4 if uneven else 0)
+    # three prices and a place for each row, and both borders
+    arrays = 4 * (n + 2 if lanes == 1 else n + m) + (4 * (n + m) + 4 if uneven else 0)
     return 8 * lanes * (points + arrays)

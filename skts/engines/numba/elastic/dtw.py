@@ -14,12 +14,13 @@ that the values have the bits of the certified ones, which come from `certified`
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ...families.elastic.warping import Warping
+from ...families.elastic.warping import Warping, cells_within
 from . import uneven
 from .cells import Cell, cell_of
 from .lanes import LANES, columns_of_rows, lanes_of
@@ -31,8 +32,8 @@ __all__ = [
     "Flags",
     "block",
     "block_kernel",
-    "lanes_are_idle",
     "pack",
+    "pairs_are_faster",
     "rows_in_lanes",
     "sweep_bytes",
 ]
@@ -41,6 +42,12 @@ __all__ = [
 _WIDTH = 64
 #: The same where each strip has limits of its own, after which lanes may give up.
 NARROW = 16
+#: Bytes of a line of the cache.
+LINE = 64
+#: Cells of lanes in float64 that take the time of one of a certificate: of an even policy; of an
+#: uneven one in one channel, which takes one pass, and in several; with numbers of the series. In
+#: float32 twice as many lanes take that time. And those that take the time of an antidiagonal.
+PAIR_CELLS, ANTIDIAGONAL = (2.5, 3, 5, 12), 100
 
 
 def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
@@ -49,11 +56,47 @@ def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
     return -(-n_rows // lanes) * n_cols < -(-n_cols // lanes) * n_rows
 
 
-def lanes_are_idle(n_rows: int, n_cols: int) -> bool:
-    """Whether a block in float64 would fill less than half of the lanes: pairs are faster then."""
-    lanes = LANES[np.float64]
-    groups = min(-(-n_rows // lanes) * n_cols, -(-n_cols // lanes) * n_rows)
-    return 2 * n_rows * n_cols < lanes * groups
+def pairs_are_faster(
+    rows: np.ndarray, cols: np.ndarray, warping: Warping, n_channels: int, dtype: type
+) -> bool:
+    """Whether certificates of pairs take less time than a block, most of whose cells do not count.
+
+    A block fills the cells of all lanes of a group, up to the end of the longest series, and in the
+    widest band.
+
+    Parameters
+    ----------
+    rows, cols : ndarray of shape (n_rows,) and (n_cols,)
+        Lengths.
+    warping : Warping
+        Options of the distance.
+    n_channels : int
+        Channels, of which a number of the series is none.
+    dtype : type
+        Type of the block.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    lanes, cell = LANES[dtype], cell_of(warping)
+    each = PAIR_CELLS[3 if cell.own else cell.uneven * (1 + (n_channels > 1))]
+    if rows_in_lanes(rows.size, cols.size, dtype):
+        rows, cols = cols, rows
+    (n, n_times), (m, m_times) = (np.unique(side, return_counts=True) for side in (rows, cols))
+    n, n_times = n[:, np.newaxis], n_times[:, np.newaxis]
+    alike = n_times * m_times
+    # pairs of the same two lengths share antidiagonals
+    longer = ANTIDIAGONAL * (n + m) * np.ceil(alike / LANES[np.float64])
+    cells = each * cells_within(n, m, warping.radius(n, m)) * alike
+    starts = np.arange(0, cols.size, lanes)
+    cols = np.sort(cols)
+    longest = np.maximum.reduceat(cols, starts)
+    # the widest band is that of the shortest series of a group, or of the longest
+    reach = np.maximum(warping.radius(n, cols[starts]), warping.radius(n, longest))
+    filled = float(np.sum(cells_within(n, longest, reach) * n_times)) * LANES[np.float64]
+    return float(np.sum(cells + longer)) < filled
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +120,11 @@ def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarra
     """
     n_series, n_channels, n_timepoints = values.shape
     n_groups = -(-n_series // lanes)
-    packed = np.zeros((n_groups, n_timepoints, n_channels, lanes), values.dtype)
+    shape = n_groups, n_timepoints, n_channels, lanes
+    # kernels read vectors of lanes, which are not to lie across two lines of the cache
+    some = np.zeros(math.prod(shape) + LINE // values.itemsize, values.dtype)
+    start = -some.ctypes.data % LINE // values.itemsize
+    packed = some[start : start + math.prod(shape)].reshape(shape)
     packed_lengths = np.zeros((n_groups, lanes), np.int64)
     for group in range(n_groups):
         members = slice(group * lanes, min((group + 1) * lanes, n_series))
@@ -134,7 +181,7 @@ def _open_strip(y, start, w, columns, row, edge, first, border):
     lanes = lanes_of(y)
     for j in range(w):
         for lane in range(lanes):
-            columns[j + 1, lane] = y[start + j, 0, lane]
+            columns[j, lane] = y[start + j, 0, lane]
     row[:] = border
     for lane in range(lanes):
         row[0, lane] = edge[first, lane]
@@ -186,8 +233,7 @@ def sweep(
     n, n_channels = x.shape[0], y.shape[1]
     m, reach, least_reach = _extremes(y_lengths, radius)
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
-    # the first is of no column: `fill_rows` takes the one before those that it fills, too
-    columns = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH, lanes), y.dtype)
     width = NARROW if limits.shape[0] > 1 else _WIDTH
     # of one strip nothing is kept: all its rows share one border
     strips = m > width
@@ -200,7 +246,7 @@ def sweep(
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
-    four = n_channels == 1 and not free_rows and reach >= ROWS and has_rows(cell)
+    rows = not free_rows and has_rows(cell)
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
@@ -213,8 +259,10 @@ def sweep(
         _open_strip(y, start, w, columns, row, edge, first, zero if free_columns else inf)
         i = first
         while i < stop:
-            # rows i and i + 1 at once: half the loads and stores of one at a time
-            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
+            height = ROWS if reach >= ROWS and i + ROWS <= stop else 1
+            if not rows:
+                # rows i and i + 1 at once: half the loads and stores of one at a time
+                height = 2 if i + 1 < stop else 1
             j_first, j_stop, inner_first, inner_stop = columns_of_rows(
                 i, height, start, w, reach, least_reach
             )
@@ -232,17 +280,18 @@ def sweep(
                 j = j_next
                 j_next += 1
                 inner = inner_first <= j < inner_stop
-                if height == ROWS:
-                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
-                    j_next = min(j_next, j_stop)
+                if rows:
+                    j_next = inner_stop if inner else j_stop
+                    if j < inner_first < inner_stop:
+                        j_next = inner_first
                     fill_rows(
-                        cell, x, i, columns, j, j_next - j, start + j - i, inner,
-                        row, diagonal, left, radius,
+                        cell, x, i, y, start + j, j_next - j, multivariate, height == 1, inner,
+                        row, j, diagonal, left, radius, row,
                     )  # fmt: skip
                     continue
                 if multivariate is not None:
                     for lane in range(lanes):
-                        other = columns[j + 1, lane]
+                        other = columns[j, lane]
                         cost[0, lane] = cell.term(point, other)
                         cost[1, lane] = cell.term(next_point, other)
                     for c in range(1, n_channels):
@@ -261,7 +310,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[0, lane]
                         else:
-                            here = cell.term(point, columns[j + 1, lane])
+                            here = cell.term(point, columns[j, lane])
                         value = cell.join(here, best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
@@ -270,7 +319,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[1, lane]
                         else:
-                            here = cell.term(next_point, columns[j + 1, lane])
+                            here = cell.term(next_point, columns[j, lane])
                         value = cell.join(here, best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
@@ -284,7 +333,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[k, lane]
                         else:
-                            here = cell.term(x[i + k, 0], columns[j + 1, lane])
+                            here = cell.term(x[i + k, 0], columns[j, lane])
                         value = cell.join(here, best)
                         diagonal[lane] = left[k, lane]
                         left[k, lane] = value
@@ -382,7 +431,7 @@ def block(
     # copies, since kernels are compiled for arrays that may be written to
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
     if cell_of(warping).uneven:
-        given = uneven.options(warping, dtype)
+        given = uneven.options(warping, x.shape[1], dtype)
         uneven.block_kernel(rows, x_lengths, packed, packed_lengths, radius, out, cancel, *given)
         return out
     flags = Flags.of(warping, x.shape[1])
@@ -394,5 +443,9 @@ def block(
 
 
 def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:
-    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
-    return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8
+    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows.
+
+    With uneven policies also factors of cells, by how far from the diagonal they are.
+    """
+    lines = (n + 1 if m > _WIDTH or uneven else 0) + (max(n, m) if uneven else 0)
+    return 256 * lines + n + m + 4 * 64 * 64 * 8

@@ -21,7 +21,7 @@ same order as loops over lanes do.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,8 +34,17 @@ from numba.np.arrayobj import make_array
 
 from .cell_types import CellType, class_of
 from .terms import Expression, expression_of
+from .writers import (
+    OF_LANES,
+    POINT,
+    POINT_BEFORE,
+    POINT_OF_EACH,
+    Points,
+    Writer,
+    add_channels,
+)
 
-__all__ = ["ROWS", "fill_rows", "fill_rows_of_each", "has_rows"]
+__all__ = ["ROWS", "fill_rows", "has_rows"]
 
 #: Rows that are filled at once.
 ROWS = 4
@@ -44,9 +53,8 @@ VECTORS = 2
 
 #: Cells before one, and the sum or the least of them that `Cell.join` gets.
 _BEFORE = Expression("before")
-_POINT, _POINT_BEFORE = Expression("y"), Expression("y_before")
-#: What differs from lane to lane: these, and points of rows where each lane has its own ("own").
-_OF_LANES = frozenset(["y", "y_before", "before", "own"])
+#: A number of one of the series, which no expression may look at.
+_OWN = Expression("own")
 
 
 class Costs(NamedTuple):
@@ -66,13 +74,24 @@ class Costs(NamedTuple):
 
 @cache
 def costs_of(
-    kind: Any, names: tuple[str, ...], zero: tuple[str, ...] = (), point: str = "x"
+    kind: Any,
+    names: tuple[str, ...],
+    zero: tuple[str, ...] = (),
+    *,
+    many: bool = False,
+    point: str = "x",
 ) -> Costs | None:
     """Return the expressions of a policy, with 0 for some fields; None if it has none.
 
-    `point` is the name of a point of a row.
+    With `many` channels prices are sums over these. `point` is the name of a point of a row.
     """
     costs = Costs([], [])
+    given = kind, names, zero
+
+    def price(method: str, *points: Expression) -> Expression:
+        found = expression_of(*given, method, *points)
+        return Expression("sum", (found,)) if many and not found.is_zero else found
+
     try:
         for k in range(ROWS):
             # the point before the first row is number 0
@@ -82,15 +101,22 @@ def costs_of(
                 Expression("offset", (k,)),
             )
             if not kind.uneven:
-                cost = expression_of(kind, names, zero, "term", x, _POINT)
-                costs.values.append(expression_of(kind, names, zero, "join", cost, _BEFORE))
+                cost = price("term", x, POINT)
+                costs.values.append(expression_of(*given, "join", cost, _BEFORE))
+                continue
+            if kind.own:
+                match = price("match", x, POINT, _OWN, _OWN)
+                if not kind.weighted or "own" in match.symbols:
+                    return None
+                cost = Expression("multiply", (match, Expression("factor", (k,))))
+                costs.steps.append((cost, cost, cost))
                 continue
             prices = (
-                expression_of(kind, names, zero, "match", x, _POINT, x_before, _POINT_BEFORE),
-                expression_of(kind, names, zero, "down", x, x_before, _POINT),
-                expression_of(kind, names, zero, "right", _POINT, _POINT_BEFORE, x),
+                price("match", x, POINT, x_before, POINT_BEFORE),
+                price("down", x, x_before, POINT),
+                price("right", POINT, POINT_BEFORE, x),
             )
-            costs.steps.append(expression_of(kind, names, zero, "steps", *prices, offset))
+            costs.steps.append(expression_of(*given, "steps", *prices, offset))
     except (TypeError, AttributeError, ValueError, NumbaError):
         # the last one comes of compiled functions of the user's, which take numbers alone
         return None
@@ -114,7 +140,7 @@ def _lacks_rows(cell: CellType) -> bool:
         or (isinstance(member, types.Array) and (member.ndim, member.layout) == (1, "C"))
         for _, member in cell.members
     )
-    return kind.own or not known or costs_of(kind, _names_of(cell)) is None
+    return not known or costs_of(kind, _names_of(cell)) is None
 
 
 @overload(has_rows)
@@ -124,115 +150,12 @@ def _has_rows(cell):
     return lambda cell: True
 
 
-class _Writer:
-    """Writes expressions: those that do not change once, those of a column for each vector.
-
-    Parameters
-    ----------
-    module : Module
-        Where the function is.
-    outside, inside : IRBuilder
-        Write before the loops, and in the loop over columns.
-    number : FloatType
-        The type of points.
-    size : int
-        Lanes of a vector.
-    """
-
-    def __init__(self, module: Any, outside: Any, inside: Any, number: Any, size: int) -> None:
-        self.outside, self.inside, self.number = outside, inside, number
-        self.vector = ir.VectorType(number, size)
-        self.zeros = ir.Constant(ir.VectorType(ir.IntType(32), size), [0] * size)
-        bits = 32 if isinstance(number, ir.FloatType) else 64
-        self.magnitudes = {
-            kind: cgutils.get_or_insert_function(
-                module, ir.FunctionType(kind, [kind]), f"llvm.fabs.{name}"
-            )
-            for kind, name in ((number, f"f{bits}"), (self.vector, f"v{size}f{bits}"))
-        }
-        #: values that are known: those that do not change, and those of a column in all lanes
-        self.fixed: dict[Expression, Any] = {}
-        self.shared: dict[Expression, Any] = {}
-
-    def spread(self, builder: Any, value: Any) -> Any:
-        """A number in all lanes."""
-        if isinstance(value.type, ir.VectorType):
-            return value
-        empty = ir.Constant(ir.VectorType(value.type, self.vector.count), ir.Undefined)
-        one = builder.insert_element(empty, value, ir.IntType(32)(0))
-        return builder.shuffle_vector(one, one, self.zeros)
-
-    def converted(self, builder: Any, value: Any) -> Any:
-        """A number of the type of the points."""
-        whole = isinstance(value.type, ir.IntType)
-        return builder.sitofp(value, self.number) if whole else value
-
-    def write(self, term: Expression, known: dict[Expression, Any]) -> Any:
-        """Return the value of an expression; `known` are those of a column in some lanes."""
-        builder = self.inside
-        if not term.symbols & _OF_LANES:
-            fixed = "offset" not in term.symbols
-            known = self.fixed if fixed else self.shared
-            builder = self.outside if fixed else self.inside
-        if term not in known:
-            if term.kind == "number":
-                known[term] = ir.Constant(self.number, term.args[0])
-            elif term.kind == "whole":
-                known[term] = ir.IntType(64)(term.args[0])
-            else:
-                args = [self.write(each, known) for each in term.args]
-                known[term] = self.operate(builder, term.kind, args)
-        return known[term]
-
-    def lanes(self, term: Expression, known: dict[Expression, Any]) -> Any:
-        """The same in all lanes."""
-        value = self.write(term, known)
-        if value.type == self.vector:
-            return value
-        fixed, whole = "offset" not in term.symbols, Expression("lanes", (term,))
-        known = self.fixed if fixed else self.shared
-        if whole not in known:
-            builder = self.outside if fixed else self.inside
-            known[whole] = self.spread(builder, self.converted(builder, value))
-        return known[whole]
-
-    def operate(self, builder: Any, kind: str, args: list[Any]) -> Any:
-        """Write one operation."""
-        if kind == "entry":
-            return builder.load(builder.gep(args[0], [args[1]]))
-        # the condition of a choice is neither
-        numbers = args[1:] if kind == "where" else args
-        whole = all(isinstance(each.type, ir.IntType) for each in numbers)
-        if kind == "convert":
-            return self.converted(builder, args[0])
-        if not whole:
-            numbers = [self.converted(builder, each) for each in numbers]
-        if any(isinstance(each.type, ir.VectorType) for each in args):
-            numbers = [self.spread(builder, each) for each in numbers]
-        args = [*args[: len(args) - len(numbers)], *numbers]
-        if kind == "magnitude":
-            if not whole:
-                return builder.call(self.magnitudes[args[0].type], args)
-            negative = builder.icmp_signed("<", args[0], args[0].type(0))
-            return builder.select(negative, builder.neg(args[0]), args[0])
-        if kind == "negative":
-            return builder.neg(args[0]) if whole else builder.fneg(args[0])
-        if kind == "where":
-            return builder.select(*args)
-        less = builder.icmp_signed if whole else builder.fcmp_ordered
-        if kind in ("less", "least"):
-            compared = less("<", *args)
-            return compared if kind == "less" else builder.select(compared, *args)
-        operations = {"add": "add", "subtract": "sub", "multiply": "mul"}
-        return getattr(builder, ("" if whole else "f") + operations[kind])(*args)
-
-
-def _kept(terms: Iterable[Expression]) -> list[Expression]:
-    """The largest parts of expressions that look at the column before alone."""
+def _parts(terms: Iterable[Expression], wanted: Callable[[Expression], bool]) -> list[Expression]:
+    """The largest parts of expressions of which something holds, each once."""
     found: dict[Expression, None] = {}
 
     def look(term: Expression) -> None:
-        if "y_before" in term.symbols and not term.symbols & {"y", "offset"}:
+        if wanted(term):
             found[term] = None
             return
         for each in term.args:
@@ -244,100 +167,150 @@ def _kept(terms: Iterable[Expression]) -> list[Expression]:
     return list(found)
 
 
-def _emit_rows(
-    module: Any, policy: str, members: Any, costs: Costs, single: bool, banded: bool, own: bool
-) -> Any:
-    """Emit the loop of `fill_rows`: one function, since its parts name values of the same blocks.
+def _is_kept(term: Expression) -> bool:
+    """Whether a part of an expression looks at the column before alone."""
+    return "y_before" in term.symbols and not term.symbols & {"y", "offset"}
 
-    With `banded` cells become infinite that are farther from the diagonal than the radius of their
-    lane. With `own` each lane has points of rows of its own, and no other is looked at.
+
+class _Kind(NamedTuple):
+    """Properties of a loop that are known when it is compiled.
+
+    Attributes
+    ----------
+    policy : str
+        Name of the policy, and of fields that are 0.
+    single : bool
+        Whether points are in float32.
+    rows : int
+        Rows, 1 or `ROWS`.
+    banded : bool
+        Whether cells become infinite that are farther from the diagonal than the radius of their
+        lane.
+    many : bool
+        Whether there are several channels.
+    each : bool
+        Whether each lane has a series of its own for the rows.
     """
-    index = ir.IntType(64)
+
+    policy: str
+    single: bool
+    rows: int
+    banded: bool
+    many: bool
+    each: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        known = f"{self.single:d}{self.rows}{self.banded:d}{self.many:d}{self.each:d}"
+        return f"skts_rows_{self.policy}_{known}"
+
+
+def _emit_rows(module: Any, kind: _Kind, members: Any, costs: Costs) -> Any:
+    """Emit the loop of `fill_rows`: one function, as its parts name values of the same blocks."""
+    if kind.name in module.globals:
+        return module.globals[kind.name]
+    index, rows, single = ir.IntType(64), kind.rows, kind.single
     number, size, lanes = (ir.FloatType(), 16, 64) if single else (ir.DoubleType(), 8, 32)
     vector, data = ir.VectorType(number, size), number.as_pointer()
     # places in lanes, as wide as the points
     places = ir.VectorType(ir.IntType(32) if single else index, size)
-    name = f"skts_rows_{policy}_{single:d}{banded:d}{own:d}"
-    if name in module.globals:
-        return module.globals[name]
-    given = [data] * 4 + [index.as_pointer(), index, index]
-    points = [data] if own else [number] * (ROWS + 1)
-    given += points + [kind for _, kind in members]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
+    given = [data] * 6 + [index.as_pointer()] + [index] * 5 + [each for _, each in members]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), kind.name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    columns, row, corner, left, radius, width, offset, *rest = function.args
-    begin, group, column, after, done = map(
+    x, y, row, corner, left, factors, radius, i, column, width, stride, n_channels, *rest = (
+        function.args
+    )
+    begin, group, columns, after, done = map(
         function.append_basic_block, ("begin", "lanes", "column", "after", "done")
     )
-    outside, builder = ir.IRBuilder(begin), ir.IRBuilder(group)
-    inside = ir.IRBuilder(column)
-    writer = _Writer(module, outside, inside, number, size)
-    for k, value in enumerate(() if own else rest[: len(points)]):
-        writer.fixed[Expression("x", (k,))] = value
-    for (field, _), value in zip(members, rest[len(points) :], strict=True):
+    outside, builder, inside = map(ir.IRBuilder, (begin, group, columns))
+    writer = Writer(module, outside, inside, number, size)
+    for (field, _), value in zip(members, rest, strict=True):
         writer.fixed[Expression("field", (field,))] = value
-    kept = _kept(each for steps in costs.steps for each in steps)
+    points = Points(writer, lanes, x, i, y, column, stride)
+    place, load = points.place, points.load
+    terms = [each for step in costs.steps[:rows] for each in step] + costs.values[:rows]
+    sums = _parts(terms, lambda term: term.kind == "sum")
+    of_columns = [each for each in sums if each.symbols & OF_LANES]
+    weighted = any("factor" in each.symbols for each in terms)
+    kept = [] if kind.many else _parts(terms, _is_kept)
+    if kind.each:
+        assert not kind.many and not costs.steps
+    elif not kind.many:
+        writer.fixed.update(points.rows(outside, index(0), rows))
+    elif len(of_columns) < len(sums):
+        of_rows = [each for each in sums if each not in of_columns]
 
-    def place(builder: Any, array: Any, line: Any, at: Any) -> Any:
-        entry = builder.add(builder.mul(line, index(lanes)), at)
-        return builder.bitcast(builder.gep(array, [entry]), vector.as_pointer())
+        def points_of_rows(builder: Any, c: Any) -> Any:
+            return points.rows(builder, c, rows), []
 
-    def load(builder: Any, array: Any, line: Any, at: Any) -> Any:
-        return builder.load(place(builder, array, line, at), align=4)
+        outside, (totals,) = add_channels(outside, writer, n_channels, of_rows, points_of_rows, 0)
+        writer.outside = outside
+        writer.fixed.update(totals)
 
     # before the first column
     first = builder.phi(index)
-    first.add_incoming(index(0), begin)
     at = [builder.add(first, index(v * size)) for v in range(VECTORS)]
-    starts, rows = [], []
+    starts, of_rows_of_each = [], []
     writer.inside = builder
     for lane in at:
-        known = {_POINT: load(builder, columns, index(0), lane)} if kept else {}
-        rows.append(
-            {
-                Expression("own", (k + 1,)): load(builder, rest[0], index(k), lane)
-                for k in range(ROWS)
-            }
-            if own
-            else {}
-        )
-        lefts = [load(builder, left, index(k), lane) for k in range(ROWS)]
-        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
+        known = {}
+        of_rows_of_each.append(points.rows_of_each(builder, rows, lane) if kind.each else {})
+        if kept:
+            before = points.before_column(builder, index(0), index(0), lane)
+            known[POINT] = before[POINT_BEFORE]
+        lefts = [load(builder, left, index(k), lane) for k in range(rows)]
+        held = [writer.lanes(each.replaced(POINT_BEFORE, POINT), known) for each in kept]
         starts.append([load(builder, corner, index(0), lane), *lefts, *held])
     radii = []
-    for lane in at if banded else ():
+    for lane in at if kind.banded else ():
         some = builder.gep(radius, [lane])
         some = builder.bitcast(some, ir.VectorType(index, size).as_pointer())
         some = builder.load(some, align=8)
         radii.append(builder.trunc(some, places) if single else some)
-    builder.branch(column)
+    builder.branch(columns)
 
     j = inside.phi(index)
     values = [[inside.phi(vector) for _ in one] for one in starts]
+    known_of: list[dict[Expression, Any]] = [{} for _ in at]
+    if of_columns:
+
+        def points_of_column(builder: Any, c: Any) -> Any:
+            known = [points.of_column(builder, c, j, lane) for lane in at]
+            for lane, one in zip(at, known, strict=True):
+                if any("y_before" in each.symbols for each in of_columns):
+                    one.update(points.before_column(builder, c, j, lane))
+            return points.rows(builder, c, rows), known
+
+        inside, known_of = add_channels(
+            inside, writer, n_channels, of_columns, points_of_column, VECTORS
+        )
     following = inside.add(j, index(1))
-    writer.inside = builder = inside
+    writer.inside = inside
     apart, infinite = [], ir.Constant(vector, [float("inf")] * size)
-    for k in range(ROWS):
-        place_of = inside.sub(inside.add(offset, j), index(k))
-        writer.shared[Expression("offset", (k,))] = place_of
-        if banded:
-            far = inside.select(
-                inside.icmp_signed("<", place_of, index(0)), inside.neg(place_of), place_of
-            )
-            far = inside.trunc(far, places.element) if single else far
-            apart.append(writer.spread(inside, far))
+    for k in range(rows):
+        offset = inside.sub(inside.sub(inside.add(column, j), i), index(k))
+        writer.shared[Expression("offset", (k,))] = offset
+        negative = inside.icmp_signed("<", offset, index(0))
+        apart.append(inside.select(negative, inside.neg(offset), offset))
 
     def lesser(value: Any, best: Any) -> Any:
         return inside.select(inside.fcmp_ordered("<", value, best), value, best)
 
     ends = []
     for v, (lane, (diagonal, *others)) in enumerate(zip(at, values, strict=True)):
-        lefts, up = others[:ROWS], load(inside, row, following, lane)
-        known = {_POINT: load(inside, columns, following, lane), **rows[v]}
-        known.update(zip(kept, others[ROWS:], strict=True))
+        lefts, up = others[:rows], load(inside, row, following, lane)
+        known = known_of[v]
+        if not kind.many:
+            known.update(points.of_column(inside, index(0), j, lane))
+        known.update(of_rows_of_each[v])
+        known.update(zip(kept, others[rows:], strict=True))
         above, found = up, []
-        for k in range(ROWS):
+        for k in range(rows):
+            if weighted:
+                known[Expression("factor", (k,))] = load(inside, factors, apart[k], lane)
             if costs.steps:
                 across, down, right = (writer.lanes(each, known) for each in costs.steps[k])
                 best = inside.fadd(across, diagonal)
@@ -347,27 +320,29 @@ def _emit_rows(
                 known[_BEFORE] = lesser(lefts[k], lesser(above, diagonal))
                 best = writer.lanes(costs.values[k], known)
                 known = {term: one for term, one in known.items() if "before" not in term.symbols}
-            if banded:
-                beyond = inside.icmp_signed(">", apart[k], radii[v])
+            if kind.banded:
+                far = inside.trunc(apart[k], places.element) if single else apart[k]
+                beyond = inside.icmp_signed(">", writer.spread(inside, far), radii[v])
                 best = inside.select(beyond, infinite, best)
             diagonal, above = lefts[k], best
             found.append(best)
         inside.store(above, place(inside, row, following, lane), align=4)
-        held = [writer.lanes(each.replaced(_POINT_BEFORE, _POINT), known) for each in kept]
+        held = [writer.lanes(each.replaced(POINT_BEFORE, POINT), known) for each in kept]
         ends.append([up, *found, *held])
     j.add_incoming(index(0), group)
-    j.add_incoming(following, column)
+    j.add_incoming(following, inside.block)
     for phis, one, other in zip(values, starts, ends, strict=True):
         for phi, start, end in zip(phis, one, other, strict=True):
             phi.add_incoming(start, group)
-            phi.add_incoming(end, column)
-    inside.cbranch(inside.icmp_signed("<", following, width), column, after)
+            phi.add_incoming(end, inside.block)
+    inside.cbranch(inside.icmp_signed("<", following, width), columns, after)
+    first.add_incoming(index(0), outside.block)
     outside.branch(group)
 
     builder = ir.IRBuilder(after)
     for lane, end in zip(at, ends, strict=True):
         builder.store(end[0], place(builder, corner, index(0), lane), align=4)
-        for k in range(ROWS):
+        for k in range(rows):
             builder.store(end[1 + k], place(builder, left, index(k), lane), align=4)
     new = builder.add(first, index(VECTORS * size))
     first.add_incoming(new, after)
@@ -378,19 +353,21 @@ def _emit_rows(
 
 @intrinsic
 def _fill(
-    typing_context, cell, x, columns, first, width, offset, inner, row, diagonal, left, radius
+    typing_context,
+    cell, x, i, y, column, width, many, one, inner, row, first, diagonal, left, radius, factors,
 ):  # fmt: skip
-    """As `fill_rows`, of the points of the rows and the one before, or those of each lane."""
+    """As `fill_rows`; `many` is a type: none, or a boolean."""
     place = types.int64
     signature = types.void(
-        cell, x, columns, place, place, place, types.boolean, row, diagonal, left, radius
+        cell, x, place, y, place, place, many, types.boolean, types.boolean, row, place, diagonal,
+        left, radius, factors,
     )  # fmt: skip
 
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         policy, names = class_of(kind), _names_of(kind)
         proxy = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
-        number, index = context.get_value_type(signature.args[2].dtype), ir.IntType(64)
+        number, index = context.get_value_type(signature.args[1].dtype), ir.IntType(64)
         members, fields = [], []
         for name, member in kind.members:
             value = getattr(proxy, name)
@@ -399,28 +376,35 @@ def _fill(
             members.append((name, value.type))
             fields.append(value)
 
-        def data(at):
-            return make_array(signature.args[at])(context, builder, args[at]).data
+        def array(at):
+            return make_array(signature.args[at])(context, builder, args[at])
 
-        single = signature.args[2].dtype == types.float32
-        lanes = index(64 if single else 32)
-        start = builder.mul(args[3], lanes)
-        own = isinstance(signature.args[1], types.Array)
-        points = [data(1)] if own else cgutils.unpack_tuple(builder, args[1])
-        given = [builder.gep(data(2), [start]), builder.gep(data(7), [start]), data(8), data(9)]
-        given += [data(10), args[4], args[5], *points, *fields]
+        _, channels, *lanes = cgutils.unpack_tuple(builder, array(1).shape)
+        single, several = signature.args[1].dtype == types.float32, many != types.none
+        start = builder.mul(args[10], index(64 if single else 32))
+        given = [array(1).data, array(3).data, builder.gep(array(9).data, [start])]
+        given += [array(11).data, array(12).data, array(14).data, array(13).data]
+        own = index(int(policy.own))
+        given += [args[2], args[4], args[5], channels, builder.sub(channels, own), *fields]
         digest = hashlib.sha256(kind.policy.encode()).hexdigest()[:12]
 
         def call(zero):
-            costs = costs_of(policy, names, zero, "own" if own else "x")
+            point = POINT_OF_EACH if lanes else "x"
+            costs = costs_of(policy, names, zero, many=several, point=point)
             title = "_".join([digest, *zero])
-            with builder.if_else(args[6]) as branches:
-                for branch, banded in zip(branches, (False, True), strict=True):
-                    with branch:
-                        loop = _emit_rows(
-                            builder.module, title, members, costs, single, banded, own
-                        )
-                        builder.call(loop, given)
+
+            def loop(rows, banded):
+                emitted = _Kind(title, single, rows, banded, several, bool(lanes))
+                builder.call(_emit_rows(builder.module, emitted, members, costs), given)
+
+            with builder.if_else(args[7]) as (alone, together):
+                with alone:
+                    loop(1, True)
+                with together, builder.if_else(args[8]) as (within, across):
+                    with within:
+                        loop(ROWS, False)
+                    with across:
+                        loop(ROWS, True)
 
         if policy.optional is None:
             call(())
@@ -438,73 +422,66 @@ def _fill(
 
 
 def fill_rows(
-    cell: Any, x: Any, i: int, columns: Any, first: int, width: int, offset: int, inner: bool,
-    row: Any, diagonal: Any, left: Any, radius: Any,
+    cell: Any, x: Any, i: int, y: Any, column: int, width: int, many: Any, one: bool, inner: bool,
+    row: Any, first: int, diagonal: Any, left: Any, radius: Any, factors: Any,
 ) -> None:  # fmt: skip
-    """Fill ROWS rows from row i on in some columns.
+    """Fill ROWS rows, or one, from row i on in some columns.
 
     Parameters
     ----------
     cell : Cell
         A policy of which `has_rows` says that it has such a loop.
-    x : ndarray of shape (n, 1)
-        The series of the rows.
+    x : ndarray of shape (n, n_channels) or (n, 1, lanes)
+        The series of the rows, or one for each lane; such policies have steps that cost the same.
     i : int
         The first of them.
-    columns : ndarray of shape (..., lanes)
-        Points of columns; entry ``first`` is the one before the first that is filled.
-    first, width, offset : int
-        Where the columns begin, how many they are, and the place of the first of them less i.
+    y : ndarray of shape (m, n_channels, lanes)
+        Those of the columns.
+    column, width : int
+        The first column, and how many are filled.
+    many : bool or None
+        Whether there are several channels, as a type; numbers of the series are none.
+    one : bool
+        Whether one row is filled.
     inner : bool
         Whether all cells of these columns are in the bands of all lanes.
     row : ndarray of shape (..., lanes)
         Cells above the first row; entry ``first + 1`` is that of the first column. Receives those
         of the last row.
+    first : int
+        Where the columns begin there.
     diagonal : ndarray of shape (lanes,)
         The cell before the first on the diagonal; receives that of the column after the last.
     left : ndarray of shape (ROWS, lanes)
         Cells on the left of the first column; receives those of the last column.
     radius : ndarray of shape (lanes,)
         Half widths of the bands.
+    factors : ndarray of shape (..., lanes)
+        Of `weighted` policies by how far a cell is away from the diagonal; others have none.
     """
     raise NotImplementedError
 
 
 @overload(fill_rows)
-def _fill_rows(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
+def _fill_rows(
+    cell, x, i, y, column, width, many, one, inner, row, first, diagonal, left, radius, factors
+):  # fmt: skip
     if _lacks_rows(cell):
 
         def nothing(
-            cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius
+            cell, x, i, y, column, width, many, one, inner, row, first, diagonal, left, radius,
+            factors,
         ):  # fmt: skip
             pass
 
         return nothing
 
-    def fill(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
-        before = x[i - 1, 0] if i > 0 else x.dtype.type(0)
-        points = before, x[i, 0], x[i + 1, 0], x[i + 2, 0], x[i + 3, 0]
-        _fill(cell, points, columns, first, width, offset, inner, row, diagonal, left, radius)
-
-    return fill
-
-
-def fill_rows_of_each(
-    cell: Any, x: Any, i: int, columns: Any, first: int, width: int, offset: int, inner: bool,
-    row: Any, diagonal: Any, left: Any, radius: Any,
-) -> None:  # fmt: skip
-    """Fill ROWS rows from row i on as `fill_rows` does, where each lane has a series of its own.
-
-    `x` is of shape (n, lanes); and the policy is one whose steps all cost the same.
-    """
-    raise NotImplementedError
-
-
-@overload(fill_rows_of_each)
-def _fill_rows_of_each(
-    cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius
-):  # fmt: skip
-    def fill(cell, x, i, columns, first, width, offset, inner, row, diagonal, left, radius):
-        _fill(cell, x[i:], columns, first, width, offset, inner, row, diagonal, left, radius)
+    def fill(
+        cell, x, i, y, column, width, many, one, inner, row, first, diagonal, left, radius, factors
+    ):  # fmt: skip
+        _fill(
+            cell, x, i, y, column, width, many, one, inner, row, first, diagonal, left, radius,
+            factors,
+        )  # fmt: skip
 
     return fill

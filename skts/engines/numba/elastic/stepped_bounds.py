@@ -32,6 +32,9 @@ __all__ = ["RangedCandidates", "bounds", "deflation", "search", "worth_bounding"
 
 #: Points that a series has for each point of the half width of a band, at least, where bounds pay.
 NARROW = 4
+#: Points of the half width from which they do: bounds cost as much in any band, and all cells of a
+#: narrower one cost less, even where bounds rule out most candidates.
+WIDE = 64
 
 
 class RangedCandidates(NamedTuple):
@@ -54,14 +57,15 @@ class RangedCandidates(NamedTuple):
 
 
 def worth_bounding(reduction: DTWSearch, n_candidates: int) -> bool:
-    """Whether bounds may spare work: a narrow band, and more candidates than neighbours."""
+    """Whether bounds may spare work: a band in long series, more candidates than neighbours."""
     warping, sides = reduction.warping, reduction.sides
-    cell = uneven.options(warping, np.float64).cell
+    cell = uneven.options(warping, sides[0].n_channels, np.float64).cell
     if not cell.monotone or warping.window is None or len(reduction.by_channel()) > 1:
         return False
     reach = warping.largest_radius(*(side.lengths for side in sides))
     return (
-        NARROW * reach <= min(int(side.lengths.min()) for side in sides)
+        reach >= WIDE
+        and NARROW * reach <= min(int(side.lengths.min()) for side in sides)
         and n_candidates >= max(2, reduction.n_neighbors // 8) * LANES[np.float32]
     )
 
@@ -169,7 +173,7 @@ class _Query:
         self.length, self.lengths = int(queries.lengths[row]), series.lengths.copy()
         self.points = np.ascontiguousarray(values[:, : self.length])
         self.radius = self.warping.radius(self.length, series.lengths)
-        self.options = uneven.options(scaled, values.dtype.type)
+        self.options = uneven.options(scaled, values.shape[1], values.dtype.type)
         last = series.values[np.arange(len(series)), 0, series.lengths - 1]
         self.apart = np.abs(queries.values[row, 0, self.length - 1] - last)
 

@@ -71,12 +71,18 @@ class DTWTiles:
             return 0, warping_path.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         small = min(small, most_bytes(self.budget()))
-        pair_by_pair = isinstance(reduction, DTWMatrix) and dtw.lanes_are_idle(rows, cols)
-        if isinstance(reduction, DTWPairs) or pair_by_pair or rows * cols == 1:
-            pairs = min(rows * cols, _certified_at_a_time(reduction))
-            series = 8 * pairs * (channels * (n + m) + 4)
-            held = certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
-            return 0, 48 * rows * cols + max(series + held, small)
+        pairs = min(rows * cols, _certified_at_a_time(reduction))
+        held = 8 * pairs * (channels * (n + m) + 4)
+        held += certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
+        held = 48 * rows * cols + max(held, small)
+        if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            return 0, held
+        # where there is one length on each side, it is known which tiles take no lanes
+        known = isinstance(reduction, DTWMatrix) and all(
+            side.lengths.min() == side.lengths.max() for side in reduction.sides
+        )
+        if known and _pairs_are_faster(reduction, left.lengths[:rows], right.lengths[:cols]):
+            return 0, held
         shared, each = map(
             max,
             *(
@@ -84,7 +90,7 @@ class DTWTiles:
                 for t in dtw.LANES
             ),
         )
-        each = max(each, 48 * rows * cols + small)
+        each = max(each, held)
         if reduction.warping.independent:
             each += 8 * rows * cols * channels
         if not isinstance(reduction, DTWSearch):
@@ -164,6 +170,10 @@ class DTWTiles:
             reduction, tile.shape[1]
         ):
             return self._stepped_search(reduction, tile, cancel)
+        lengths = _lengths_of(reduction, tile)
+        if reduction.precision != "float32" and _pairs_are_faster(reduction, *lengths):
+            distances = self._certified(reduction, tile.places, cancel)
+            return reduction.shortlist(distances.reshape(tile.shape), Bound(), tile)
         estimates, error = self._estimates(reduction, tile, cancel)
         bound = reduction.scale_and_bound(error)[1] if reduction.single else Bound()
         return reduction.shortlist(estimates, bound, tile)
@@ -362,7 +372,7 @@ class DTWTiles:
             return distances.reshape(tile.shape)
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
-        if dtw.lanes_are_idle(*tile.shape):
+        if _pairs_are_faster(reduction, *_lengths_of(reduction, tile)):
             return self._certified(reduction, tile.places, cancel).reshape(tile.shape)
         return self._estimates(reduction, tile, cancel)[0]
 
@@ -404,7 +414,7 @@ class DTWTiles:
         return found
 
     def _certified(
-        self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
+        self, reduction: DTWMatrix | DTWPairs | DTWSearch, pairs: np.ndarray, cancel: np.ndarray
     ) -> np.ndarray:
         """Distances of pairs, some of which are copied side by side at a time."""
         step, found = _certified_at_a_time(reduction), []
@@ -467,6 +477,21 @@ def _certified_at_a_time(reduction: DTWReduction) -> int:
     """Pairs whose series are copied side by side."""
     left, right = reduction.sides
     return max(1, CERTIFIED_POINTS // (left.n_channels * (left.n_timepoints + right.n_timepoints)))
+
+
+def _lengths_of(reduction: DTWReduction, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of the row and of the column series of a tile."""
+    rows, cols = reduction.sides
+    return rows.lengths[tile.rows], cols.lengths[tile.cols]
+
+
+def _pairs_are_faster(reduction: DTWReduction, rows: np.ndarray, cols: np.ndarray) -> bool:
+    """Whether certificates of pairs of series of some lengths take less time than lanes."""
+    single = isinstance(reduction, DTWSearch) and reduction.single
+    one = reduction.by_channel()[0]
+    channels = one.sides[0].n_channels - cell_of(one.warping).own
+    dtype = np.float32 if single else np.float64
+    return dtw.pairs_are_faster(rows, cols, one.warping, channels, dtype)
 
 
 def _by_length(lengths: np.ndarray) -> np.ndarray | None:

@@ -169,6 +169,17 @@ def _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _factors(cell, x_own, y_own, size):
+    """Factors of a `weighted` policy, by the distance from the diagonal and by lanes."""
+    one = y_own.dtype.type(1)
+    factors = np.empty((size, y_own.size), y_own.dtype)
+    for offset in range(size):
+        for lane in range(y_own.size):
+            factors[offset, lane] = cell.steps(one, x_own, y_own[lane], offset)[0]
+    return factors
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _end_row(y_lengths, start, w, free_columns, row, out):
     """Take what the last row of a strip holds of the results."""
     for lane in range(y_lengths.size):
@@ -183,8 +194,9 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(
-    x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
-):
+    x, y, y_lengths, radius, out, cancel,
+    cell, many, own, looks_back, borders, free_columns, free_rows,
+):  # fmt: skip
     """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes).
 
     The walk through the cells is one function, as in `dtw.sweep`: a step of it would take all of
@@ -213,7 +225,11 @@ def sweep(
     if borders and not free_rows:
         _border_rows(cell, x, edge, radius)
     columns[_WIDTH] = zero
-    four = x.shape[1] == 1 and not free_rows and reach >= ROWS and has_rows(cell)
+    rows = not free_rows and has_rows(cell)
+    factors = row
+    if own is not None and rows:
+        size = min(max(n, m), reach + ROWS)
+        factors = _factors(cell, x[0, n_channels], y[0, n_channels], size)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
@@ -230,11 +246,13 @@ def sweep(
             put(row[w], edge[0])
         i = first
         while i < stop:
-            height = ROWS if four and i + ROWS <= stop else 2 if i + 1 < stop else 1
+            height = ROWS if reach >= ROWS and i + ROWS <= stop else 1
+            if not rows:
+                height = 2 if i + 1 < stop else 1
             j_first, j_stop, inner_first, inner_stop = columns_of_rows(
                 i, height, start, w, reach, least_reach
             )
-            if n_channels > 1:
+            if many is not None and not rows:
                 inner_stop = 0
             put(row[j_first], diagonal)
             left[:] = inf
@@ -246,12 +264,13 @@ def sweep(
                 j = j_next
                 j_next += 1
                 inner = inner_first <= j < inner_stop
-                if height == ROWS:
-                    j_next = inner_stop if inner else inner_first if j < inner_first else j_stop
-                    j_next = min(j_next, j_stop)
+                if rows:
+                    j_next = inner_stop if inner else j_stop
+                    if j < inner_first < inner_stop:
+                        j_next = inner_first
                     fill_rows(
-                        cell, x, i, columns, j, j_next - j, start + j - i, inner,
-                        row, diagonal, left, radius,
+                        cell, x, i, y, start + j, j_next - j, many, height == 1, inner,
+                        row, j, diagonal, left, radius, factors,
                     )  # fmt: skip
                     continue
                 if free_rows:
@@ -299,7 +318,7 @@ def sweep(
 @njit(nogil=True, cache=True, error_model="numpy")
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, out, cancel,
-    cell, edits, cells, own, looks_back, borders, free_columns, free_rows,
+    cell, edits, cells, many, own, looks_back, borders, free_columns, free_rows,
 ):  # fmt: skip
     """Accumulated costs of every row series against every lane, see `dtw.block`."""
     lanes = y.shape[3]
@@ -325,6 +344,7 @@ def block_kernel(
                     out[i, group * lanes : (group + 1) * lanes],
                     cancel,
                     cell,
+                    many,
                     own,
                     looks_back,
                     borders,
@@ -337,9 +357,10 @@ class Options(NamedTuple):
     """The last arguments of the kernels, in their order."""
 
     cell: Cell
-    # a type for each value of these four, see `dtw.Flags`; one of the first two is None
+    # a type for each value of these five, see `dtw.Flags`; one of the first two is None
     edits: bool | None
     cells: bool | None
+    many: bool | None
     own: bool | None
     looks_back: bool | None
     borders: bool
@@ -347,7 +368,7 @@ class Options(NamedTuple):
     free_rows: bool
 
 
-def options(warping: Warping, dtype: type) -> Options:
+def options(warping: Warping, n_channels: int, dtype: type) -> Options:
     """Return the last arguments of `block_kernel` by the options of a distance."""
     cell, alignment = cell_of(warping), warping.alignment
     # sums of steps along borders look at no numbers of the series
@@ -356,4 +377,7 @@ def options(warping: Warping, dtype: type) -> Options:
         cell = cell.single()
     free = alignment == "subsequence", alignment == "supersequence"
     ways = cell.edits or None, not cell.edits or None
-    return Options(cell, *ways, cell.own or None, cell.looks_back or None, cell.borders, *free)
+    many = not cell.edits and n_channels - cell.own > 1
+    return Options(
+        cell, *ways, many or None, cell.own or None, cell.looks_back or None, cell.borders, *free
+    )

@@ -17,7 +17,7 @@ from numba import njit
 from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...host.arrays import put
 from ..elastic.lanes import columns_of_rows
-from ..elastic.rows_of_cells import ROWS, fill_rows, fill_rows_of_each
+from ..elastic.rows_of_cells import ROWS, fill_rows
 from .outside import LANES, add_outside
 from .statistics import RUNNING_ERROR
 
@@ -254,6 +254,8 @@ def warp(own, room, comparison, cell, cancel):
     row = np.full((n, LANES), inf)
     left, diagonal = np.empty((ROWS, LANES)), np.empty(LANES)
     least, radii, looked = np.empty(LANES), np.full(LANES, radius), 0
+    columns = windows.reshape(n, 1, LANES)
+    of_each = own.reshape(own.shape[0], 1, own.shape[1])
     out[:] = inf
     for i in range(0, n, ROWS):
         if cancel[0]:
@@ -266,11 +268,14 @@ def warp(own, room, comparison, cell, cancel):
         while j < stop:
             inner = inner_first <= j < inner_stop
             end = min(stop, inner_stop if inner else inner_first if j < inner_first else stop)
-            place = (j - 1, end - j, j - i, inner)
+            place, cells = (
+                (j, end - j, None, False, inner),
+                (row, j - 1, diagonal, left, radii, row),
+            )
             if own.shape[1] > 1:
-                fill_rows_of_each(cell, own, i, windows, *place, row, diagonal, left, radii)
+                fill_rows(cell, of_each, i, columns, *place, *cells)
             else:
-                fill_rows(cell, own, i, windows, *place, row, diagonal, left, radii)
+                fill_rows(cell, own, i, columns, *place, *cells)
             j = end
         # every path crosses the last of these rows, and the columns behind its band
         last = i + ROWS - 1
