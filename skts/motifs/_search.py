@@ -219,15 +219,15 @@ def _apart(places: np.ndarray, exclusion: int, n_windows: int) -> np.ndarray:
     return np.array(taken, np.int64)
 
 
-def _least_around(values: np.ndarray, reach: int) -> np.ndarray:
-    """The least of the values around each place, from runs of 1, 2, 4, ... values."""
+def _least_beside(values: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """The least of so many values before each place, and behind it, from runs of 1, 2, 4, ..."""
     least = np.full(values.size + 2 * reach, np.inf)
     least[reach : reach + values.size] = values
-    run, width = 1, 2 * reach + 1
-    while run < width:
-        step = min(run, width - run)
+    run = 1
+    while run < reach:
+        step = min(run, reach - run)
         least, run = np.minimum(least[:-step], least[step:]), run + step
-    return least
+    return least[: values.size], least[reach + 1 :][: values.size]
 
 
 def _around_any(places: np.ndarray, reach: int, n_windows: int) -> np.ndarray:
@@ -242,18 +242,17 @@ def _around_any(places: np.ndarray, reach: int, n_windows: int) -> np.ndarray:
 def _nearest_apart(distances: np.ndarray, near: np.ndarray, exclusion: int) -> np.ndarray:
     """Take windows, nearest first, but none within an exclusion of one taken before.
 
-    Of many, those that are nearer than all around them are taken first: in any order none of them
+    Of many, those that come before all around them are taken first: in any order none of them
     is in the way of another, and few are left to be sorted.
     """
     n_windows = distances.size
-    if CROWDED * near.size < n_windows:
+    if exclusion == 0 or CROWDED * near.size < n_windows:
         return _apart(near[_ascending(distances[near])], exclusion, n_windows)
     reach, left = min(exclusion, n_windows), np.full(n_windows, np.inf)
     left[near] = distances[near]
-    first = np.flatnonzero((left == _least_around(left, reach)) & (left < np.inf))
-    if (np.diff(first) <= reach).any():
-        # of equal ones the earlier counts
-        first = _apart(first, exclusion, n_windows)
+    before, behind = _least_beside(left, reach)
+    # of equal ones the earlier counts
+    first = np.flatnonzero((left < before) & (left <= behind) & (left < np.inf))
     left[_around_any(first, reach, n_windows)] = np.inf
     rest = np.flatnonzero(left < np.inf)
     rest = _apart(rest[_ascending(left[rest])], exclusion, n_windows)

@@ -203,6 +203,19 @@ def test_growing_in_any_cuts_is_fitting(fast_engine, normalize, seed):
                 assert_array_equal(x, y)
 
 
+def test_windows_that_are_apart_are_those_of_a_sort(rng):
+    """However many are equal: whichever is nearer, or as near and earlier, comes first."""
+    for _ in range(2000):
+        n, exclusion = rng.integers(1, 40), int(rng.integers(0, 8))
+        distances = rng.integers(0, rng.integers(2, 12), n).astype(float)
+        near = np.flatnonzero((distances <= rng.choice([2, 5, 9])) & (rng.random(n) < 0.9))
+        taken = []
+        for place in near[np.argsort(distances[near], kind="stable")]:
+            if all(abs(place - other) > exclusion for other in taken):
+                taken.append(place)
+        assert_array_equal(search._nearest_apart(distances, near, exclusion), taken)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("size", [1e9, 1e12, 1e100])
 def test_a_series_is_told_the_same_alone_and_beside_others(rng, fast_engine, size, normalize):

@@ -32,6 +32,7 @@ __all__ = [
     "Flags",
     "block",
     "block_kernel",
+    "most_faster_pairs",
     "pack",
     "pairs_are_faster",
     "rows_in_lanes",
@@ -97,6 +98,16 @@ def pairs_are_faster(
     reach = np.maximum(warping.radius(n, cols[starts]), warping.radius(n, longest))
     filled = float(np.sum(cells_within(n, longest, reach) * n_times)) * LANES[np.float64]
     return float(np.sum(cells + longer)) < filled
+
+
+def most_faster_pairs(n_rows: int, n_cols: int) -> int:
+    """Pairs of a block of series of one length, or of a part of it, that may be faster than lanes.
+
+    By `pairs_are_faster` they are fewer than the lanes of the block over the least of `PAIR_CELLS`.
+    """
+    lanes = LANES[np.float64]
+    filled = lanes * min(-(-n_rows // lanes) * n_cols, -(-n_cols // lanes) * n_rows)
+    return min(n_rows * n_cols, int(filled / min(PAIR_CELLS)))
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -71,17 +71,18 @@ class DTWTiles:
             return 0, warping_path.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         small = min(small, most_bytes(self.budget()))
-        pairs = min(rows * cols, _certified_at_a_time(reduction))
+        alike = all(side.lengths.min() == side.lengths.max() for side in reduction.sides)
+        one_by_one = isinstance(reduction, DTWPairs) or rows * cols == 1
+        if alike and isinstance(reduction, DTWMatrix):
+            # it is known which tiles take no lanes
+            lengths = left.lengths[:rows], right.lengths[:cols]
+            one_by_one = one_by_one or _pairs_are_faster(reduction, *lengths)
+        most = dtw.most_faster_pairs(rows, cols) if alike and not one_by_one else rows * cols
+        pairs = min(most, _certified_at_a_time(reduction))
         held = 8 * pairs * (channels * (n + m) + 4)
         held += certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
         held = 48 * rows * cols + max(held, small)
-        if isinstance(reduction, DTWPairs) or rows * cols == 1:
-            return 0, held
-        # where there is one length on each side, it is known which tiles take no lanes
-        known = isinstance(reduction, DTWMatrix) and all(
-            side.lengths.min() == side.lengths.max() for side in reduction.sides
-        )
-        if known and _pairs_are_faster(reduction, left.lengths[:rows], right.lengths[:cols]):
+        if one_by_one:
             return 0, held
         shared, each = map(
             max,
