@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def errors_of_the_estimator(X, y, metric, cost, found, engine):
     return errors
 
 
-def check_errors(X, y, metric, cost, engine, wanted, **more):
+def check_errors(X, y, metric, cost, engine, wanted):
     """Search, and compare all that is found."""
     grid = GRIDS[metric]
     found = elastic_parameter_search(X, y, metric=metric, param_grid=grid, cost=cost, engine=engine)
@@ -80,7 +81,7 @@ def check_errors(X, y, metric, cost, engine, wanted, **more):
     for one, values in zip(found.params, combinations, strict=True):
         given = {"window": one["window"], **(one["metric_params"] or {})}
         assert [given[name] for name in grid] == list(values)
-    errors = wanted(X, y, metric, cost, found, **more)
+    errors = wanted(X, y, metric, cost, found)
     assert_array_equal(found.errors, errors)
     assert found.best_error == min(errors) and found.best_params in found.params
 
@@ -116,10 +117,10 @@ def test_errors_are_those_of_the_estimator_on_every_engine(fast_engine, rng, met
     if metric == "euclidean" and kind == "unequal":
         return  # not defined
     X = DATA[kind](rng)
-    on = {"engine": fast_engine}
+    wanted = partial(errors_of_the_estimator, engine=fast_engine)
     for cost in METRICS[metric].prices:
         for y in (revealing_labels(rng, X, metric, fast_engine), rng.integers(0, 3, len(X))):
-            check_errors(X, y, metric, cost, fast_engine, errors_of_the_estimator, **on)
+            check_errors(X, y, metric, cost, fast_engine, wanted)
 
 
 # kernels that other tests compile, too, are not replaced
