@@ -23,6 +23,16 @@ __all__ = ["all_estimators", "warm_up"]
 _SETS = ((140, 30), (10, 200))
 #: Long series: one, and several.
 _LONG = ((1, 700), (3, 300))
+#: Options for which other kernels compute, or without which a method does nothing.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "DiscordDetector": {"side": "left"},
+    "ShapeletTransformer": {
+        "max_candidates": None,
+        "n_shapelets": 3,
+        "lengths": [9],
+        "dilations": [1, 2],
+    },
+}
 
 
 def warm_up(
@@ -110,10 +120,11 @@ def _call_all_methods(model: Any) -> None:
 
 
 def _variants(model: Any) -> Iterator[Any]:
-    """A model, and the same with options without which one of its methods does nothing."""
+    """A model, and the same with options for which other kernels compute."""
     yield model
-    if getattr(model, "side", "left") == "both":
-        yield clone(model).set_params(side="left")
+    options = _OPTIONS.get(type(model).__name__)
+    if options is not None:
+        yield clone(model).set_params(**options)
 
 
 def _data(model: Any) -> Iterator[dict[str, Any]]:
