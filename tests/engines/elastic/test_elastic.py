@@ -305,6 +305,20 @@ def test_series_of_similar_lengths_go_together(rng, monkeypatch, metric, swap):
         assert found[i, j] == run(work.part(Tile(i, i + 1, j, j + 1)), engine="numba")[0, 0]
 
 
+def test_pairs_of_one_length_that_are_faster_have_their_memory(rng):
+    """A part of a block of any shape takes no more of them one by one than the block may."""
+    taken = 0
+    for n_rows, n_cols in rng.integers(1, 150, (300, 2)).tolist():
+        rows, cols = (int(rng.integers(1, n + 1)) for n in (n_rows, n_cols))
+        lengths = np.full(rows, rng.integers(2, 900)), np.full(cols, rng.integers(2, 900))
+        for warping in (Warping(), Warping(window=0.1), DISTANCES["msm"]()):
+            for dtype in (np.float32, np.float64):
+                if dtw.pairs_are_faster(*lengths, warping, 1, dtype):
+                    taken += 1
+                    assert rows * cols <= dtw.most_faster_pairs(n_rows, n_cols)
+    assert taken > 50
+
+
 def test_pairs_are_faster_where_few_cells_count():
     """Few lanes, or lengths so far apart that bands of lanes have nothing in common."""
     alike, apart = np.full(64, 100), np.repeat([1000, 100], 8)
