@@ -27,7 +27,12 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.certify import Bound, dtw_bound, gamma
-from skts.engines.core.constants import SCORE_ABOVE32, SCORE_ABOVE64, TAKES_NO_PART
+from skts.engines.core.constants import (
+    LIMIT_MARGIN,
+    SCORE_ABOVE32,
+    SCORE_ABOVE64,
+    TAKES_NO_PART,
+)
 from skts.engines.families.elastic.soft import points_in_reach
 from skts.engines.families.profile import lines as profile_lines
 from skts.engines.families.profile.mk import PairWalk
@@ -584,6 +589,41 @@ def test_scores_that_are_looked_at_on_a_gpu(slack):
     ):
         bounds = [max((each - slack) * (1 - share), slack / 2) for each in least]
         assert one.tolist() == [*(max(bits(each) - 1, 1) for each in bounds), TAKES_NO_PART]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("slack", [0.3, 0.0])
+@pytest.mark.parametrize("error", [0.25, np.inf])
+def test_what_accumulated_costs_tell_on_a_gpu(squared, slack, error):
+    """Distances that a cost may stand for, and "cost limits", large and small ones."""
+    kernel = """const float* costs, int squared, double slack, double error, double* found) {
+        const Interval interval = {0.75, 1.5, slack, 0.125, squared};
+        for (int k = 0; k < 5; ++k) {
+            found[k] = interval.lower(costs[k], error);
+            found[5 + k] = interval.upper(costs[k], error);
+            found[10 + k] = interval.beyond(costs[k], error);
+        }"""
+    costs = np.array([0.0, 1e-3, 0.3, 5.0, np.inf], np.float32)
+    given = np.int32(squared), np.float64(slack), np.float64(error)
+    found = run_on_a_gpu("search/search.cu", kernel, costs, *given)
+    lower, upper, beyond = (found[at : at + 5].astype(np.float32) for at in (0, 5, 10))
+    if error == np.inf:  # nothing is known of such windows
+        assert (lower == 0).all() and (upper == np.inf).all() and (beyond == np.inf).all()
+        return
+    off, largest = slack * (0.125 + error), float(np.finfo(np.float32).max)
+    # an infinite cost is one that was given up
+    distances = costs.astype(float)
+    finite = np.minimum(distances, largest)
+    if squared:
+        distances, finite = np.sqrt(distances), np.sqrt(finite)
+    wanted = np.maximum(finite * 0.75 - off, 0)
+    assert_allclose(lower, wanted, rtol=2 * V)
+    assert (lower <= wanted * (1 + 1e-15)).all()
+    limits = ((costs.astype(float) + off) / 0.75 * LIMIT_MARGIN) ** (2 if squared else 1)
+    for one, wanted in ((upper, distances * 1.5 + off), (beyond, limits)):
+        assert_allclose(one, wanted, rtol=2 * V)
+        assert (one >= wanted * (1 - 1e-15)).all()
 
 
 @pytest.mark.gpu

@@ -25,6 +25,10 @@ ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
+BEYOND = (
+    "what no shift has: keys are 4 (length - 1) + 1 at most, below 2 n, and the largest has a key"
+)
+
 NUMBERED = "where series have numbers, all points of a series hold that of theirs"
 ANY_THREAD = "all threads of the block have these numbers: whichever writes them"
 
@@ -318,12 +322,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/search/subsequence.py": [
         (
-            "SubsequenceNeighbors._verify_query",
-            "for place in sample(self.series.n_points - length + 1, 64):",
-            ("64 -> 63", "64 -> 65"),
-            "how many windows are looked at is a choice, which nothing tells",
-        ),
-        (
             "LongSeries.piece",
             "if len(self.parts) > 1:",
             ("> -> >=",),
@@ -398,12 +396,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/profile/mk.py": [
-        (
-            "MotifPair.verify",
-            "windows = set(sample(self.series.n_windows(self.length), 8))",
-            ("8 -> 9",),
-            "a window more is looked at",
-        ),
         (
             "PairWalk.limit",
             "sums = 2 * (self.length + 8) * FLOAT64_UNIT",
@@ -1373,6 +1365,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
         ),
+        *(
+            (
+                function,
+                "with localcontext(prec=64):",
+                ("64 -> 63", "64 -> 65"),
+                "either is off by less than 1e-43 of a unit; gains are 0 or irrational",
+            )
+            for function in ("_exact_entropy", "Criterion._exact_gain")
+        ),
     ],
     _E + "families/shapelets/best.py": [
         ("", "BLOCK_BYTES = 2**27", ("27 -> 28", "27 -> 26", "2 -> 3"), TOGETHER),
@@ -1635,7 +1636,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "where one of the cells counts, the largest counts 1 or more",
         ),
     ],
+    _E + "cupy/kshape/labels.cu": [
+        ("longest", "long long key[2] = {4LL * n, 4LL * n};", ("4LL -> 5LL", "4LL -> 3LL"), BEYOND),
+    ],
     _E + "cupy/kshape/correlate.cu": [
+        (
+            "blocks",
+            "const int wanted = (held <= 10 ? 768 : 512) / threads;",
+            ("768 -> 767", "768 -> 769", "512 -> 511", "512 -> 513"),
+            "how many blocks a multiprocessor is to hold bounds registers, and changes no sum",
+        ),
+        ("Best", "int key0 = 4 * N, key1 = 4 * N;", ("4 -> 5", "4 -> 3"), BEYOND),
         (
             "smaller",
             "__device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }",

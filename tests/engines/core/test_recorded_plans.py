@@ -26,6 +26,8 @@ from skts.engines import (
     ConcatenatedSeries,
     DilatedShapelets,
     Join,
+    LongSeries,
+    SubsequenceNeighbors,
     Warping,
     find_engine,
 )
@@ -36,8 +38,10 @@ from skts.engines.cupy.kshape import programs as kshape
 from skts.engines.cupy.profile import channel_programs
 from skts.engines.cupy.profile import programs as profile
 from skts.engines.cupy.search import programs as search
+from skts.engines.cupy.search.room import SearchRoom
 from skts.engines.cupy.shapelets import dilated_programs, match_programs
 from skts.engines.cupy.shapelets import programs as shapelets
+from skts.engines.cupy.shapelets.tiles import _room_of as room_of_shapelets
 from tests.examples_of_plans import planned_works
 from tests.examples_of_work import examples, small_examples
 from tests.records import EMULATED, plain, write
@@ -276,7 +280,29 @@ def dilated():
     yield "soft", [[soft.weight_bytes(n, 3 * n), soft.edge_bytes(n)] for n in (1, 32, 33, 500)]
 
 
-TABLES = (pairs_of_series, rotations, joins, transforms, searches, dilated)
+def rooms():
+    """Amounts of work that are on a GPU at a time, with more memory than works here are given."""
+    budgets = [2**k for k in range(20, 38)]
+    # points, channels, the least length, lengths, ways; series
+    for shape, n in (((60, 1, 10, 20, 1), 40), ((200, 3, 5, 150, 2), 300), ((900, 9, 20, 3, 1), 9)):
+        yield (
+            f"shapelets {shape} {n}",
+            changes(
+                lambda budget, of=(shape, n, n): plain(room_of_shapelets(*of, budget)), budgets
+            ),
+        )
+    for n, n_channels in ((20, 1), (700, 1), (33, 4)):
+        query = np.zeros((n_channels, n))
+        long = LongSeries((np.broadcast_to(0.0, (n_channels, 9000)),))
+        work = SubsequenceNeighbors((query,), long, Warping(window=0.1), n_neighbors=1)
+        for cols in (5000, 10**8):
+            yield (
+                f"windows {n} {n_channels} {cols}",
+                changes(lambda budget, of=(work, cols): plain(SearchRoom.of(*of, budget)), budgets),
+            )
+
+
+TABLES = (pairs_of_series, rotations, joins, transforms, searches, dilated, rooms)
 
 
 @pytest.fixture(scope="module")

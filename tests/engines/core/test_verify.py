@@ -58,16 +58,35 @@ def test_every_reduction_is_checked(kind):
     assert kind.verify is not Reduction.verify
 
 
+#: Pieces of an answer that are looked at, at most, where they are not `SAMPLE`; where a piece takes
+#: a profile of all windows, or some seconds of plain loops, they are fewer.
+LOOKED_AT = {
+    **{name: {4} for name in ("ChannelJoin", "SpacedChannels", "SBDCenters", "GroupSplits")},
+    **{name: {8} for name in ("Join", "SpacedNeighbors", "GrowthJoin", "TimedJoin", "MotifPair")},
+    **{name: {8} for name in ("DTWNeighbors", "DTWRadiusNeighbors", "DTWWindowSearch")},
+    **{name: {3} for name in ("RotationNeighbors", "RotationRadiusNeighbors")},
+    **{"DTWPath": set(), "PairWalk": {256}, "WindowKinds": {256}, "BestShapelets": {8}},
+    # candidates, and a window of each
+    "ShapeletSearch": {8, 1},
+    # queries, matches of each, and windows that may not be nearer
+    "SubsequenceNeighbors": {8, module.SAMPLE, 64},
+}
+
+
 @pytest.mark.parametrize("kind", reductions())
 def test_right_answers_pass(table, fast_engine, monkeypatch, kind):
     missing = find_engine(fast_engine).available()
     if missing is not None:
         pytest.skip(missing)
-    checks = []
+    checks, asked = [], set()
     original = kind.verify
 
     def counted(self, answer, sample):
-        for check in original(self, answer, sample):
+        def noted(count, most=module.SAMPLE):
+            asked.add(most)
+            return sample(count, most)
+
+        for check in original(self, answer, noted):
             checks.append(check)
             yield check
 
@@ -79,6 +98,7 @@ def test_right_answers_pass(table, fast_engine, monkeypatch, kind):
             run(one.work, engine=fast_engine)
         assert len(checks) > before
     assert all(check.holds for check in checks)
+    assert asked == LOOKED_AT.get(kind.__name__, {module.SAMPLE})
 
 
 def _spoiled(result, kind):

@@ -6,6 +6,7 @@ from math import prod
 
 import pytest
 
+from skts.engines.cupy.kshape import programs
 from skts.engines.cupy.kshape.programs import (
     HELD,
     RADICES,
@@ -83,3 +84,18 @@ def test_kernels_compile(arch):
         assert compile(file, names[file], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
     assert compile("kshape/correlate.cu", few, arch) > 1000
+
+
+@pytest.mark.parametrize("n_timepoints", [1, 2, 7, 60, 333])
+def test_transforms_are_looked_for_among_lengths_up_to_a_third_longer(monkeypatch, n_timepoints):
+    """Longer ones would not be chosen, and to look at them takes seconds."""
+    looked, factorings = [], programs.factorings
+
+    def noted(n, *largest):
+        looked.append(n)
+        return factorings(n, *largest)
+
+    monkeypatch.setattr(programs, "factorings", noted)
+    found = choose_transform.__wrapped__(n_timepoints)
+    least = max(2, 2 * n_timepoints - 1)
+    assert least <= found.n <= max(looked) <= least * 4 / 3 + 1

@@ -10,7 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_array_equal
 
 from skts.engines import ConcatenatedSeries, get_engine
-from skts.engines.numba.profile import candidates, join
+from skts.engines.host.windows import PAIRS
+from skts.engines.numba.profile import candidates, channel_candidates, join
 from skts.engines.numba.profile.candidates import Line
 from skts.engines.numba.profile.lines import Searched, make_steps
 from skts.engines.numba.profile.walk import NOTHING, lane_of
@@ -68,6 +69,41 @@ def test_the_nearest_of_what_was_offered_are_measured(rng, normalize, k, n_other
         distances, indices = nearest(pairs, k)
         np.testing.assert_allclose(found[0][window - first], distances, rtol=1e-12)
         assert_array_equal(found[1][window - first], indices)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_the_nearest_of_what_was_offered_in_channels_are_measured(rng, worst):
+    """A list of more pairs than are measured at a time, in any order; whole numbers, which tie."""
+    length, first, n_windows, n_others, n_channels = 3, 2, 5, 2 * PAIRS, 3
+    sides, windows = [], []
+    for n in (first + n_windows, n_others):
+        points = rng.integers(0, 3, (n_channels, n + length - 1)).astype(float)
+        # raw windows: nothing is taken off, and all are regular
+        shape = n_channels, n
+        each = np.zeros(shape), np.ones(shape), np.zeros(shape, np.uint8)
+        sides.append(channel_candidates.ChannelLine(points, *each))
+        windows.append(sliding_window_view(points, length, axis=1))
+    squares = ((windows[0][:, :, np.newaxis] - windows[1][:, np.newaxis]) ** 2).sum(axis=-1)
+    # of each pair the channels in the order in which they count, added one by one
+    ordered = np.sort(np.sqrt(squares), axis=0)
+    sums = np.cumsum(ordered[::-1] if worst else ordered, axis=0)
+    dimensions, order = np.array([1, 3]), np.arange(n_channels)
+    rule = channel_candidates.Rule(dimensions, np.zeros(n_channels, bool), 0, worst, False)
+    found = np.full((n_windows, 2), np.inf), np.full((n_windows, 2), -1)
+    looking, hint = np.ones(first + n_windows, bool), np.full((first + n_windows, 2), np.inf)
+    known = channel_candidates.open_known(first, looking, hint, *found, 1)
+    offers = rng.permutation([(p, a, o) for p, a, o in np.ndindex(n_windows, 2, n_others)])
+    for place, at, other in offers.tolist():
+        total = sums[dimensions[at] - 1, first + place, other]
+        # of so wide bounds none tells which is nearer
+        channel_candidates.offer(known, place, at, other, max(total - 9.0, 0.0), total + 9.0)
+    pairs = {(place, other) for place, _, other in known.entries[: known.n_listed[0]].tolist()}
+    assert len(pairs) > 4 * PAIRS
+    channel_candidates.measure_all(known, *sides, length, rule, order)
+    assert known.n_listed[0] == 0
+    wanted = (sums[dimensions - 1, first:].T / dimensions).transpose(1, 2, 0)
+    assert_array_equal(found[0], wanted.min(axis=2))
+    assert_array_equal(found[1], wanted.argmin(axis=2))
 
 
 def test_a_hint_rules_out_what_is_farther(rng):

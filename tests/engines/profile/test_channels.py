@@ -23,7 +23,7 @@ from skts.engines import (
 )
 from skts.engines.core.constants import JOIN_GROUP
 from skts.engines.core.plan import Tile
-from skts.engines.cupy.profile.channel_programs import choose_walk
+from skts.engines.cupy.profile.channel_programs import HEIGHT, choose_walk
 from skts.engines.families.profile import channels as family
 from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
 from skts.engines.numba.profile import channel_tiles, channels
@@ -462,6 +462,44 @@ def test_rests_of_windows_on_a_gpu(rng, walk, monkeypatch, normalize):
             energy = (norm * (unit / line.unit)) ** 2
             wanted = 2 * u * length * (16 + 8 * length**0.5) * energy
         assert_allclose(axis.rests.get()[c, : norm.size], wanted, rtol=1e-9)
+
+
+@pytest.mark.gpu
+def test_the_error_of_most_bands_on_a_gpu(rng):
+    """That of a square in float32 beside the energy of two windows, in the worst channel."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    module = importlib.import_module("skts.engines.cupy.profile.channels")
+    n_channels, n_windows, v = 3, 3 * HEIGHT - 100, 2.0**-24
+    scale, energy = rng.uniform(1, 2, (2, n_channels, n_windows))
+    scale[:, rng.random(n_windows) < 0.2] = 0  # of windows that are not compared by it
+    # bounds of groups of windows, of which a band has many
+    groups = rng.uniform(1, 9, (n_channels, -(-n_windows // JOIN_GROUP), 7))
+    wanted = []
+    for c in range(n_channels):
+        of_bands = []
+        for start in range(0, n_windows, HEIGHT):
+            used = scale[c, start : start + HEIGHT]
+            norm, step = groups[c, start // JOIN_GROUP : (start + HEIGHT) // JOIN_GROUP, :2].max(
+                axis=0
+            )
+            of_bands.append((2 * norm**2 + 8 * step**2) * np.mean(used[used > 0] ** 2))
+        mean = energy[c, scale[c] > 0].mean()
+        wanted.append(v * (HEIGHT + 8) * np.median(of_bands) / (2 * mean))
+    assert_allclose(module._typical_error(groups, scale, energy), max(wanted), rtol=1e-9)
+    for c in range(n_channels):
+        # a channel that no window uses has no error
+        left = np.where(np.arange(n_channels)[:, np.newaxis] == c, scale, 0)
+        assert_allclose(module._typical_error(groups, left, energy), wanted[c], rtol=1e-9)
+        # scales of which float32 does not hold the products, and one without energy
+        for factor in (1e-13, 1e13):
+            off = scale.copy()
+            off[c, np.flatnonzero(scale[c])[7]] *= factor
+            assert module._typical_error(groups, off, energy) == np.inf
+        nothing = np.where(np.arange(n_channels)[:, np.newaxis] == c, 0, energy)
+        assert module._typical_error(groups, scale, nothing) == np.inf
+    assert module._typical_error(groups, 0 * scale, energy) == 0
 
 
 BOUNDS = """

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import ConcatenatedSeries, Join, Lengths, Tile, find_engine, run
+from skts.engines.core.constants import TAKES_NO_PART
 from skts.engines.cupy.profile import length_groups
 from skts.engines.cupy.profile.length_groups import GroupSizes, joins_lengths
 
@@ -203,3 +204,92 @@ def test_errors_of_correlations_are_those_of_the_farther_window():
         slip = unit * (2 * length + 8 + 4 * blur)
         wanted = 1e-14 * length + unit * (16 * length + 64 + 8 * length**0.5 * blur)
         assert_allclose(found.get(), wanted + 8 * length * slip**2, rtol=1e-12)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_guesses", [1, 2, 3])
+def test_limits_are_of_the_neighbours_that_guesses_tell(rng, dtype, n_guesses):
+    """By plain loops; guesses that are right, wrong or none, of all windows or of the first."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    cp = importlib.import_module("cupy")
+    load_kernel = importlib.import_module("skts.engines.cupy.loading").load_kernel
+    n_points, lengths, exclusion, most_away = 150, np.array([6, 7, 9]), 2, 32
+    x = np.sin(np.arange(n_points) / 3) + 0.1 * rng.normal(size=n_points)
+    n = int(n_points - lengths[0] + 1)
+    # lengths at which a window is regular, the first ones, and of these those that fit
+    n_regular = rng.choice([0, 1, 2, 3, 3, 3, 3], n)
+    n_mine = np.minimum(n_regular, (np.arange(n)[:, np.newaxis] + lengths <= n_points).sum(axis=1))
+    guesses = rng.integers(0, n, (n_guesses, n))
+    # some at the ends of the line, and where pairs begin to count
+    edges = np.broadcast_to([[0], [n - 1], [exclusion], [exclusion + 1]], (4, n)).copy()
+    edges[2:] += np.arange(n)
+    at_edges = rng.random(guesses.shape) < 0.5
+    guesses[at_edges] = rng.permuted(np.minimum(edges, n - 1), axis=0)[:n_guesses][at_edges]
+    guesses[rng.random(guesses.shape) < 0.5] = TAKES_NO_PART
+    # nobody knows anything of a stretch as long as what is followed on either side, and longer
+    guesses[:, 40:115] = TAKES_NO_PART
+    known = rng.integers(20, n + 1, n_guesses)
+    windows = [sliding_window_view(x, length) for length in lengths]
+    centered = [part - part.mean(axis=1, keepdims=True) for part in windows]
+    roots = [np.sqrt((part**2).sum(axis=1)) for part in centered]
+    r = [part @ part.T / np.outer(root, root) for part, root in zip(centered, roots, strict=True)]
+
+    def limit(i):
+        best, n_known = np.zeros(n_mine[i]), 0
+
+        def look_at(j):
+            nonlocal n_known
+            if 0 <= j < n and abs(i - j) > exclusion:
+                for k in range(min(n_mine[i], n_mine[j])):
+                    best[k] = max(best[k], r[k][i, j])
+                    n_known += k == n_known and r[k][i, j] > 0
+
+        def follow(g, at):
+            if guesses[g, at] != TAKES_NO_PART:
+                look_at(guesses[g, at] + i - at)
+                if n_known < n_mine[i]:
+                    look_at(guesses[g, at] + i - at - (lengths[n_mine[i] - 1] - lengths[0]))
+
+        for g in range(n_guesses):
+            follow(g, min(i, known[g] - 1))
+        for away in range(1, most_away + 1):
+            for g in range(n_guesses if n_known < n_mine[i] else 0):
+                if i >= away:
+                    follow(g, min(i - away, known[g] - 1))
+                if i + away < known[g]:
+                    follow(g, i + away)
+        rest = [(roots[k][i] / roots[0][i]) ** 2 * (1 - best[k] ** 2) for k in range(n_mine[i])]
+        return roots[0][i] * np.sqrt(1 - min(1, max(rest)))
+
+    given = {
+        "points": cp.asarray(x),
+        "mean": cp.asarray(windows[0].mean(axis=1)),
+        "lengths": cp.asarray(lengths, np.int32),
+        **{"n_lengths": 3, "n_points": n_points, "stride": n},
+        **{"sums": cp.zeros((3, n)), "roots": cp.zeros((3, n))},
+    }
+    load_kernel("profile/lengths.cu", "energies")(2, 128, **given)
+    for row, root in zip(given["roots"].get(), roots, strict=True):
+        assert_allclose(row[: root.size], root, rtol=1e-9)
+    tops, single = cp.zeros(n, np.int32), dtype is np.float32
+    load_kernel("profile/lengths.cu", f"limits<{'float' if single else 'double'}>")(
+        *(2, 128),
+        **given,
+        regular=cp.asarray(n_regular > np.arange(3)[:, np.newaxis]),
+        guesses=cp.asarray(guesses, np.int32),
+        known=cp.asarray(known, np.int32),
+        n_guesses=n_guesses,
+        exclusion=exclusion,
+        tops=tops,
+    )
+    bits, none = tops.get(), n_mine == 0
+    assert (bits[none] == TAKES_NO_PART).all()
+    found = bits.view(np.float32) if single else (bits.astype(np.int64) << 32).view(float)
+    wanted = np.array([limit(i) for i in np.flatnonzero(~none)])
+    assert 0.2 * wanted.size < np.count_nonzero(wanted) < 0.95 * wanted.size
+    # from below, as far as leading bits tell
+    assert (found[~none] <= wanted).all()
+    assert_allclose(found[~none], wanted, rtol=2.0**-19, atol=1e-6)

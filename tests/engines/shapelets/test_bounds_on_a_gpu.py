@@ -128,6 +128,8 @@ def test_sums_of_rough_gains_have_room_for_all_their_roundings(gpu, n_classes):
         # two neighbours that their errors leave open, and two that they do not
         (6, [1, 0], 6, True),
         (6, [1, 0], 10, False),
+        # anywhere among the keys of a lane, between others that are clear
+        *((n, [1, 0], 6, True) for n in (147, 149, 1029)),
         # a run in any order; where runs begin among the keys of a lane differs
         *((n, [1, 1, 0, 0], 1, True) for n in (40, 42, 70, 71, 72, 73)),
     ],
@@ -160,7 +162,7 @@ def test_the_best_order_of_what_errors_leave_open_is_promised(
         gpu.asarray(series.values), sizes, np.arange(n), Criterion(labels, weights), before,
         ("and",), (-1, -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(series, 0), 0, n, 9, 1)((9,))
+    heads = Walk(lay(series, 0), 0, 1, 9, 1)((9,))
     row = everyone[:1]
     lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
     assert lines._count() == 1

@@ -100,13 +100,13 @@ def test_lines_promise_what_the_best_cut_has_in_any_order_of_what_is_open(rng, n
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_lines_promise_what_the_best_cut_has_where_members_have_errors_of_their_own(rng, n_classes):
     """Some distances are exact, others off by little or by much, in any order."""
-    n, tight = n_classes + 6, 0
+    n = n_classes + 6
     labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, 6))
     for criterion, bound in (
         (Criterion(labels, np.ones(n_classes)), promise),
         (VarianceCriterion(rng.normal(size=n)), promise_of_variance),
     ):
-        tables, scratch = criterion.tables(), make_scratch(n, n_classes)
+        tables, scratch, tight = criterion.tables(), make_scratch(n, n_classes), 0
         for _ in range(300):
             squares, sure = rng.uniform(0.5, 2.0, n), rng.random(n) < 0.4
             errors = rng.choice([1e-9, 0.02, 0.3], n)
@@ -119,7 +119,8 @@ def test_lines_promise_what_the_best_cut_has_where_members_have_errors_of_their_
             reached = cuts.gain == gain
             assert (cuts.gap[reached] <= high).all()
             tight += reached.any()
-    assert tight > 100
+        # a run in which all is open would hold, too, and mean that much more is measured
+        assert tight > 100
 
 
 @pytest.mark.parametrize("of_series", [False, True])

@@ -316,6 +316,33 @@ def test_memory_is_used_again_unless_more_is_needed():
     assert buffer.get(1001).shape == (1001,)
 
 
+def test_memory_of_distances_that_are_not_kept_is_used_again(monkeypatch):
+    """By the searches of nodes, one after the other; distances that are kept have their own."""
+    made = []
+
+    def make_buffer():
+        made.append(buffer())
+        return made[-1]
+
+    buffer = shapelet_tiles.Buffer
+    monkeypatch.setattr(shapelet_tiles, "Buffer", make_buffer)
+    criterion, engine = Criterion(np.arange(12) % 2, np.ones(2)), find_engine("numba")
+    series, lengths = make(12, 30).freeze(), (9, 14, 20)
+    for memory in ("200kB", "1GiB"):
+        engine.prepared.clear()
+        made.clear()
+        for members in (np.arange(12), np.arange(2, 9), np.arange(1, 12, 2)):
+            work = ShapeletSearch(series, members, lengths, criterion)
+            with config_context(memory=memory):
+                kept = shapelet_tiles._kept(work, engine.budget())[0]
+                chosen, cancel = np.arange(len(members)), np.zeros(1, np.uint8)
+                for _, found, *_ in engine._found(work, 0, chosen, lengths, cancel):
+                    used = [np.shares_memory(found.squares, one.array) for one in made]
+                    assert any(used) == (found.squares.shape[2] < 12 or not kept)
+            assert len(made) == 1
+        assert bool(kept) == (memory == "1GiB")
+
+
 def test_distances_that_are_kept_take_half_of_the_budget():
     series = make(30, 60)
     criterion = Criterion(np.arange(30) % 2, np.ones(2))

@@ -216,7 +216,8 @@ class ManyChannels:
 
     def _launch(self, rows: slice, share: Share) -> None:
         """List the runs that may hold near pairs, by the bounds of now."""
-        largest = [self._largest(tops) for tops in self.tops[: 1 if self._same else 2]]
+        of_rows = self._largest(self.tops[0])
+        of_columns = of_rows if self._same else self._largest(self.tops[1])
         launch_walk(
             self.work,
             self.kernel,
@@ -226,8 +227,8 @@ class ManyChannels:
             steps_b=self.steps[1],
             pitch_b=int(self.tops[1].shape[0]),
             fold=self.fold,
-            largest_a=largest[0][0],
-            largest_b=largest[-1][1],
+            largest_a=of_rows[0],
+            largest_b=of_columns[1],
             runs=self.runs,
             covariances=self.covariances,
             doubts=self.doubts,

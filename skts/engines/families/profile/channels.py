@@ -82,7 +82,7 @@ def channel_means(distances: np.ndarray, rule: ChannelRule) -> np.ndarray:
     for start in range(0, columns.shape[1], step):
         some = slice(start, start + step)
         _add_channels(columns[:, some], rule, means[:, some])
-    return means.reshape(-1, *shape)
+    return means.reshape(len(means), *shape)
 
 
 def _add_channels(distances: np.ndarray, rule: ChannelRule, means: np.ndarray) -> None:
