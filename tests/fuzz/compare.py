@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ __all__ = [
     "Failure",
     "check",
     "close",
+    "copies_in_order",
     "first_of_equals",
     "nearest",
     "nearest_rows",
@@ -218,6 +219,25 @@ def first_of_equals(
                 f"{indices[i]} at {row[indices[i]]} of {i}, not {wanted} at {row[wanted]}"
             ),
         )
+
+
+def copies_in_order(
+    name: str, series: Sequence[np.ndarray], indices: np.ndarray, *, within: bool = False
+) -> None:
+    """Fail where a neighbour was taken before an earlier series that is equal to it.
+
+    With `within` the rows are the series, none of which is a neighbour of itself.
+    """
+    earlier: list[list[int]] = []
+    known: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
+    for number, one in enumerate(series):
+        equal = known.setdefault((one.shape, (one + 0.0).tobytes()), [])
+        earlier.append(equal.copy())
+        equal.append(number)
+    for i, row in enumerate(np.asarray(indices).tolist()):
+        for rank, chosen in enumerate(row):
+            missing = set(earlier[chosen]) - set(row[:rank]) - ({i} if within else set())
+            check(not missing, f"{name}: a copy comes first", f"{chosen} of {row}, not {missing}")
 
 
 def sole(row: np.ndarray, slack: np.ndarray | float) -> int | None:

@@ -169,7 +169,7 @@ class Draw:
         return points
 
     def _words(self, n: int) -> np.ndarray:
-        """Noise of few levels, in which a few words come again: beside, over, apart from each other.
+        """Noise of few levels, in which words come again: beside, over, or apart from each other.
 
         Some have another point than the word. Many windows are exactly as far from another one as
         others, in all orders.

@@ -34,6 +34,14 @@ def apart_of(options: dict[str, Any], length: int) -> tuple[int, int]:
     return exclusion, points_of(separation, length, 0.5, least=exclusion)
 
 
+def certified_row(query: np.ndarray, lines: list[np.ndarray], normalize: bool) -> np.ndarray:
+    """Distances of a window to all of some series, bit by bit as the package compares them."""
+    rows = distance_profile(query, lines, normalize=normalize, engine="numba")
+    return np.concatenate(
+        [row[: len(one) - len(query) + 1] for row, one in zip(rows, lines, strict=True)]
+    )
+
+
 class Line(NamedTuple):
     """All windows of one length of several series, and the distances of all pairs.
 
@@ -86,9 +94,7 @@ class Line(NamedTuple):
         start = self.start[place]
         query = self.lines[self.series[place]][start : start + self.length]
         fitting = [one for one in self.lines if len(one) >= self.length]
-        rows = distance_profile(query, fitting, normalize=self.normalize, engine="numba")
-        sizes = [len(one) - self.length + 1 for one in fitting]
-        row = np.concatenate([row[:size] for row, size in zip(rows, sizes, strict=True)])
+        row = certified_row(query, fitting, self.normalize)
         return row[row.size - self.distances.shape[1] :]  # of two series those of the second
 
     @property
