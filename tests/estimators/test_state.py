@@ -86,8 +86,7 @@ class Stopper:
         self.error, self.at, self.calls = error, at, 0
 
     def __call__(self, frame, event, argument):
-        # what arrays call when they die has nobody to raise to
-        if frame.f_code.co_filename.startswith(FOLDER) and frame.f_code.co_name != "_drop":
+        if frame.f_code.co_filename.startswith(FOLDER):
             self.calls += 1
             if self.calls == self.at:
                 raise self.error

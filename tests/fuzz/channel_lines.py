@@ -74,7 +74,7 @@ def mean_line(each: list[Line], number: int, options: dict[str, Any], *, worst: 
         np.stack([getattr(line, name) for line in each]) for name in ("distances", "slack")
     )
     means, loose = mean_of_channels(distances, slack, number, options["include"], worst=worst)
-    return each[0]._replace(distances=means, slack=loose)
+    return each[0]._replace(distances=means, slack=loose, lines=())
 
 
 def mean_of_channels(

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-__all__ = ["Failure", "check", "close", "nearest", "nearest_rows", "same", "sole"]
+__all__ = [
+    "Failure",
+    "check",
+    "close",
+    "copies_in_order",
+    "first_of_equals",
+    "nearest",
+    "nearest_rows",
+    "same",
+    "sole",
+]
 
 #: Distances are promised to so many digits.
 RELATIVE = 1e-9
+#: Rows of a matrix with ties that are computed once more, about.
+LOOKED_AT = 6
 
 
 class Failure(Exception):
@@ -171,6 +184,60 @@ def nearest_rows(
     given = (np.ascontiguousarray(one) for one in (rows, slack, indices, values))
     for i in np.flatnonzero(_doubtful(*given, relative)):
         nearest(name, rows[i], slack[i], indices[i], values[i], relative=relative)
+
+
+def first_of_equals(
+    name: str,
+    rows: np.ndarray,
+    slack: np.ndarray | float,
+    indices: np.ndarray,
+    certified: Callable[[int], np.ndarray],
+) -> None:
+    """Fail unless neighbours are the nearest by distances without any doubt, ties by index.
+
+    Only rows are looked at in which another one is as near as a neighbour within `slack`, and of
+    many some. `certified` gives the distances of a row as the package compares them, bit by bit.
+    """
+    if not rows.size:
+        return
+    known, chosen = np.isfinite(rows), np.zeros(rows.shape, bool)
+    away = np.where(known, rows, 0.0)
+    slack = np.broadcast_to(slack, rows.shape) + RELATIVE * away
+    there = indices >= 0
+    chosen[np.nonzero(there)[0], indices[there]] = True
+    farthest = np.where(chosen, away + slack, -np.inf).max(axis=1)
+    rivals = known & ~chosen & (away - slack <= farthest[:, None])
+    places = np.flatnonzero(rivals.any(axis=1))
+    for i in places[:: 1 + len(places) // LOOKED_AT]:
+        row = np.where(known[i], certified(i), np.inf)
+        count = int(there[i].sum())
+        wanted = np.argsort(row, kind="stable")[:count]
+        check(
+            (indices[i, :count] == wanted).all(),
+            f"{name}: not the first of equals",
+            lambda i=i, row=row, wanted=wanted: (
+                f"{indices[i]} at {row[indices[i]]} of {i}, not {wanted} at {row[wanted]}"
+            ),
+        )
+
+
+def copies_in_order(
+    name: str, series: Sequence[np.ndarray], indices: np.ndarray, *, within: bool = False
+) -> None:
+    """Fail where a neighbour was taken before an earlier series that is equal to it.
+
+    With `within` the rows are the series, none of which is a neighbour of itself.
+    """
+    earlier: list[list[int]] = []
+    known: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
+    for number, one in enumerate(series):
+        equal = known.setdefault((one.shape, (one + 0.0).tobytes()), [])
+        earlier.append(equal.copy())
+        equal.append(number)
+    for i, row in enumerate(np.asarray(indices).tolist()):
+        for rank, chosen in enumerate(row):
+            missing = set(earlier[chosen]) - set(row[:rank]) - ({i} if within else set())
+            check(not missing, f"{name}: a copy comes first", f"{chosen} of {row}, not {missing}")
 
 
 def sole(row: np.ndarray, slack: np.ndarray | float) -> int | None:

@@ -22,10 +22,12 @@ domains: dict[str, dict[str, dict[str, None]]] = {}
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 DIRT = (
     *("normal", "walk", "sine", "integers", "ties", "binary", "constant", "near-constant"),
-    *("ulps", "copies", "beats", "spikes", "loud", "zeros", "levels", "mixed"),
+    *("ulps", "copies", "words", "beats", "spikes", "loud", "zeros", "levels", "mixed"),
 )
 EXACT = ("integers", "binary", "zeros")
 OFFSETS = (1e3, 1e5, 1e6, 1e9, 1e12, -1e3, -1e6, -1e9, -1e12)
+#: Share of the cases whose series are crowded; theirs have so many points or windows have fewer.
+CROWDED, FEW, MANY = 0.08, 40, 150
 HOLES = ("none", "one", "gap", "many", "infinite")
 
 
@@ -38,12 +40,15 @@ class Draw:
         The random numbers.
     labels : dict of str to str
         The discrete choices made so far, for the report.
+    crowded : bool
+        Whether series are of many words, and long enough for many windows that are near to one.
     """
 
     def __init__(self, seed: int, number: int, name: str) -> None:
         self.name = name
         self.rng = np.random.default_rng([seed, number, zlib.crc32(name.encode())])
         self.labels: dict[str, str] = {}
+        self.crowded = self.chance(CROWDED)
 
     def pick(self, option: str, values: Sequence[Any], weights: Sequence[float] = ()) -> Any:
         """One of some values, noted under the name of an option."""
@@ -69,6 +74,10 @@ class Draw:
 
     def size(self, least: int, most: int) -> int:
         """A length: often tiny, sometimes at an edge, rarely large."""
+        if self.crowded:
+            if most > FEW:
+                return self.whole(max(least, FEW), min(most, MANY))
+            return self.whole(max(least, min(most, 8)), min(most, 20))
         kind = self.rng.random()
         if kind < 0.25:
             return min(most, self.whole(least, max(least, 5)))
@@ -128,6 +137,8 @@ class Draw:
             return base + rng.integers(-2, 3, n) * np.spacing(base)
         if kind == "copies":
             return self._copies(n)
+        if kind == "words":
+            return self._words(n)
         if kind == "beats":
             beat = rng.normal(size=self.whole(2, max(2, n // 3)))
             return np.resize(beat, n) + rng.normal(size=n) * 10.0 ** -rng.integers(1, 9)
@@ -157,6 +168,29 @@ class Draw:
             points[target : target + length] = factor * points[source : source + length] + level
         return points
 
+    def _words(self, n: int) -> np.ndarray:
+        """Noise of few levels, in which words come again: beside, over, or apart from each other.
+
+        Some have another point than the word. Many windows are exactly as far from another one as
+        others, in all orders.
+        """
+        rng, step = self.rng, float(self.rng.choice([1.0, 0.5, 0.1]))
+        points = step * rng.integers(0, self.whole(2, 4), n)
+        longest = max(2, min(14, n // 3))
+        words = [
+            step * rng.integers(-2, 3, self.whole(2, longest)) for _ in range(self.whole(1, 3))
+        ]
+        place = n if self.chance(0.4) else self.whole(0, longest)
+        while place < n:
+            word = words[self.whole(0, len(words) - 1)].copy()
+            if self.chance(0.3):
+                word[self.whole(0, word.size - 1)] += step * rng.choice([-1, 1])
+            word = word[: n - place]
+            points[place : place + word.size] = word
+            apart = (word.size, self.whole(1, word.size), self.whole(1, 4 * longest))
+            place += int(rng.choice(apart))
+        return points
+
     def numbers(
         self,
         shapes: Sequence[tuple[int, int]],
@@ -167,7 +201,8 @@ class Draw:
     ) -> list[np.ndarray]:
         """Series of these shapes, dirty in one way or in several."""
         rng = self.rng
-        kind = self.pick("data", kinds)
+        weights = [kind == "words" for kind in kinds] if self.crowded and "words" in kinds else ()
+        kind = self.pick("data", kinds, weights)
         series: list[np.ndarray] = []
         for shape in shapes:
             if series and self.chance(0.12):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from . import oracle
 from .case import Case, Sample
 from .channel_lines import can_count, draw_channels, draw_counting, mean_of_channels
-from .compare import check, close, same
+from .compare import LOOKED_AT, check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, scaled
-from .recipes_motifs import PRECISIONS, _Windowed
+from .recipes_motifs import PRECISIONS, _Windowed, certified_row
 
 #: Channels of a series.
 DEPTHS = (1, 2, 3, 6)
@@ -79,6 +80,35 @@ def possible_scores(
             different = {near[j].tobytes(): j for j in chosen}
             waiting += [(left & ~near[j], rank + 1) for j in different.values()]
     return None
+
+
+def score_of(row: np.ndarray, near: np.ndarray, k: int) -> float:
+    """Distance to the k-th neighbour; of neighbours exactly as near as each other the first."""
+    left = np.isfinite(row)
+    place = -1
+    for _ in range(k):
+        if not left.any():
+            return math.nan
+        place = int(np.where(left, row, np.inf).argmin())
+        left &= ~near[place]
+    return float(row[place])
+
+
+def settled(
+    found: list[list[tuple[float, float]] | None],
+    certified: Callable[[int], np.ndarray],
+    rows: np.ndarray,
+    near: np.ndarray,
+    k: int,
+) -> list[list[tuple[float, float]] | None]:
+    """Scores of which rounding leaves several, of some rows by the distances of the package."""
+    unsettled = [
+        i for i, some in enumerate(found) if some and np.ptp([v for v, _ in some] or [0]) != 0
+    ]
+    for i in unsettled[:: 1 + len(unsettled) // LOOKED_AT]:
+        row = np.where(np.isfinite(rows[i]), certified(i), np.inf)
+        found[i] = [(score_of(row, near, k), 0.0)]
+    return found
 
 
 def scores_of_rows(
@@ -354,7 +384,16 @@ class Detector(_Windowed):
             row[(series == own) & (np.abs(start - place) <= exclusion)] = np.inf
             if options["side"] == "left":
                 row[(series > own) | ((series == own) & (start > place))] = np.inf
-        return scores_of_rows(distances, slack, near, options["n_neighbors"])
+        k = options["n_neighbors"]
+        found = scores_of_rows(distances, slack, near, k)
+        if x.ndim > 1:
+            return found
+
+        def certified(place: int) -> np.ndarray:
+            normalize = options["normalize"] and length > 2
+            return certified_row(x[place : place + length], others, normalize)
+
+        return settled(found, certified, distances, near, k)
 
     @staticmethod
     def _check_scores(scores: np.ndarray, possible: list) -> None:

@@ -16,10 +16,11 @@ from skts.engines import Join
 from skts.engines.cupy import CupyEngine
 from skts.engines.families.profile import timed
 from skts.engines.numba import NumbaEngine
+from skts.motifs import distance_profile
 
 from . import oracle
 from .case import Case, Sample
-from .compare import Failure, check, close, nearest_rows, same
+from .compare import LOOKED_AT, RELATIVE, Failure, check, close, first_of_equals, nearest_rows, same
 from .draw import DIRT, Draw
 from .recipe import How, Recipe, check_output, plain, points_of, scaled
 
@@ -33,6 +34,14 @@ def apart_of(options: dict[str, Any], length: int) -> tuple[int, int]:
     return exclusion, points_of(separation, length, 0.5, least=exclusion)
 
 
+def certified_row(query: np.ndarray, lines: list[np.ndarray], normalize: bool) -> np.ndarray:
+    """Distances of a window to all of some series, bit by bit as the package compares them."""
+    rows = distance_profile(query, lines, normalize=normalize, engine="numba")
+    return np.concatenate(
+        [row[: len(one) - len(query) + 1] for row, one in zip(rows, lines, strict=True)]
+    )
+
+
 class Line(NamedTuple):
     """All windows of one length of several series, and the distances of all pairs.
 
@@ -44,6 +53,10 @@ class Line(NamedTuple):
         Where the windows lie.
     distances, slack : ndarray of shape (n_windows, n_windows)
         Distances, infinite where a window is not finite, and how far they may be off.
+    lines : tuple of ndarray
+        The series; none where distances are means over channels.
+    normalize : bool
+        Whether windows are normalised.
     """
 
     length: int
@@ -53,6 +66,8 @@ class Line(NamedTuple):
     start: np.ndarray
     distances: np.ndarray
     slack: np.ndarray
+    lines: tuple[np.ndarray, ...] = ()
+    normalize: bool = True
 
     @classmethod
     def of(cls, lines: list[np.ndarray], length: int, options: dict[str, Any]) -> Line:
@@ -70,7 +85,17 @@ class Line(NamedTuple):
             np.concatenate([np.arange(count) for count in counts]),
             distances,
             slack,
+            tuple(lines),
+            normalize,
         )
+
+    def certified(self, place: int) -> np.ndarray:
+        """Distances of a window to all, bit by bit as the package compares them."""
+        start = self.start[place]
+        query = self.lines[self.series[place]][start : start + self.length]
+        fitting = [one for one in self.lines if len(one) >= self.length]
+        row = certified_row(query, fitting, self.normalize)
+        return row[row.size - self.distances.shape[1] :]  # of two series those of the second
 
     @property
     def near(self) -> np.ndarray:
@@ -115,6 +140,8 @@ def check_profile(
     nearby, slack = rows.min(axis=1, initial=np.inf), line.slack.max(axis=1, initial=0.0)
     close(f"{name} distances", distances[:, 0], nearby, slack, relative)
     nearest_rows(name, rows, line.slack, indices, distances, relative=relative)
+    if line.lines and not uncertain:
+        first_of_equals(name, rows, line.slack, indices, line.certified)
 
 
 def single_uncertain(lines: list[np.ndarray], length: int, normalize: bool) -> float:
@@ -192,6 +219,8 @@ def check_motifs(
         limit = radius * distance if distance > 0 else 1e-7 * norm
         close("motif radius", motif.radius, limit, 0.0, 1e-12)
         _check_occurrences(own, mask, places, limit, slack)
+        if own.lines:
+            _check_order(own, mask, places, motif, radius, pairs)
         for place, values in zip(places, motif.values, strict=True):
             start = line.start[place]
             same("values", values, raw[line.series[place]][..., start : start + line.length])
@@ -220,6 +249,50 @@ def _check_occurrences(
     check(not free.any(), "occurrences: missing", f"{np.flatnonzero(free)} near {first}")
 
 
+def _check_order(
+    line: Line, mask: np.ndarray, places: np.ndarray, motif: Any, radius: float, pairs: np.ndarray
+) -> None:
+    """Of pairs and of occurrences as near as each other the first count, and nothing is rounded.
+
+    `pairs` has the distances of admissible ones.
+    """
+    first, second = places[:2]
+    finite = np.isfinite(line.distances[first])
+    error = line.slack[first] + RELATIVE * np.where(finite, line.distances[first], 0.0)
+    within = np.flatnonzero(~mask & (line.distances[first] - error <= motif.radius))
+    away = np.sort(line.distances[first, within])
+    if (np.diff(away) > 2 * error[within].max()).all():
+        return
+    row = line.certified(first)
+    # the pair begins elsewhere where an earlier window beside it is equal
+    for start in (first, *np.flatnonzero(line.near[first] & (row == 0) & ~mask)):
+        row = np.where(mask, np.inf, line.certified(start))
+        found = _nearest_apart(row, motif.radius, line.near)
+        if found == places.tolist() and (row[places] == motif.distances).all():
+            break
+    else:
+        raise Failure("occurrences: not the first of equals", f"{places} of {first}")
+    if motif.distances[1] * radius != motif.radius:
+        return
+    value = motif.distances[1]
+    slack = line.slack + RELATIVE * np.where(np.isfinite(pairs), pairs, 0.0)
+    rivals = pairs - slack <= value + slack[start, second]
+    rivals &= np.arange(len(rivals))[:, None] < np.arange(len(rivals))
+    for one in np.flatnonzero(rivals.any(axis=1) & (np.arange(len(rivals)) < start))[:LOOKED_AT]:
+        nearest = np.where(rivals[one], line.certified(one), np.inf).min()
+        check(nearest > value, "motif: not the first of equal pairs", f"{start}, not {one}")
+
+
+def _nearest_apart(row: np.ndarray, limit: float, near: np.ndarray) -> list[int]:
+    """Windows within a distance, nearest first, but none near to one taken before."""
+    found, free = [], row <= limit
+    for place in np.argsort(row, kind="stable").tolist():
+        if free[place]:
+            found.append(place)
+            free &= ~near[place]
+    return found
+
+
 def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw: list) -> None:
     """Follow a list of discords, and see that none is farther from its neighbour."""
     profiles = [line.admissible() for line in lines]
@@ -246,12 +319,27 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
             if left.any():
                 best = np.max((value - error)[left]) / math.sqrt(one.length)
                 check(mine >= best, "discord: not the farthest", f"number {rank}: {mine} {best}")
+            if one is line and line.lines:
+                rivals = left & (value + error >= discord.distance)
+                _check_first(line, place, other, discord.distance, rivals)
             apart = np.abs(one.start - line.start[place])
             left &= ~((one.series == line.series[place]) & (apart <= one.separation))
         start = line.start[place]
         same("values", discord.values, raw[line.series[place]][..., start : start + line.length])
     left = any(one.any() for one in free)
     check(len(discords) == n_discords or not left, "discord: too few", str(len(discords)))
+
+
+def _check_first(
+    line: Line, place: int, neighbor: int, distance: float, rivals: np.ndarray
+) -> None:
+    """Fail where an earlier window is as far from its neighbour as a discord, bit by bit."""
+    row = np.where(line.near[place], np.inf, line.certified(place))
+    check(row.min() == distance, "discord: distance by itself", f"{row.min()!r}, {distance!r}")
+    check(row.argmin() == neighbor, "discord: neighbour is not the first", f"{row.argmin()}")
+    for one in np.flatnonzero(rivals[:place])[:LOOKED_AT]:
+        value = np.where(line.near[one], np.inf, line.certified(one)).min()
+        check(value < distance, "discord: not the first of equals", f"{place}, not {one}")
 
 
 def flat(name: str, records: list[Any]) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import oracle, oracle_elastic
 from .case import Case, Sample
-from .compare import RELATIVE, Failure, check, close, nearest, same
+from .compare import RELATIVE, Failure, check, close, copies_in_order, nearest, same
 from .draw import Draw
 from .recipe import (
     How,
@@ -322,6 +322,8 @@ class Neighbors(Recipe):
         for i, row in enumerate(D):
             values = found["distances"][i] if "distances" in found else None
             nearest("kneighbors", row, slack[i], found["indices"][i], values, exact=exact)
+        if options["metric"] != "precomputed":
+            copies_in_order("kneighbors", X.series, found["indices"], within=within)
         self._check_places(case, found, D, X if within else Q)
         ones = options["kneighbors_graph.mode"] == "connectivity"
         if "graph" in found and (ones or "distances" in found):
@@ -500,6 +502,8 @@ class NearestNeighbor(Neighbors):
             close("transform", found["transform"], np.column_stack(columns), np.column_stack(off))
             return
         near = found["predict indices"]
+        if options["metric"] != "precomputed":
+            copies_in_order("predict", case.data["X"].series, near)
         for i, row in enumerate(D):
             values = found["predict distances"][i]
             nearest("kneighbors", row, slack[i], near[i], values, exact=exact)

@@ -9,11 +9,14 @@ import numpy as np
 from tests import reference_profiles
 
 from .case import Case
-from .compare import check, close, same
+from .compare import LOOKED_AT, check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, points_of
 from .recipes_anomalies import pairs_of
-from .recipes_motifs import Line, _Windowed, flat, unflat
+from .recipes_motifs import Line, _Windowed, certified_row, flat, unflat
+
+#: Windows of a line with several nearest neighbours, of which the first is found for each.
+SETTLED = 25
 
 
 def bounds_of(distances: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +45,11 @@ class _OneSeries(_Windowed):
         i, j = np.indices(line.distances.shape)
         allowed = ~line.near & {"earlier": j < i, "later": j > i, "both": i != j}[side]
         rows = np.where(allowed, line.distances, np.inf)
-        return [candidates(row, slack) for row, slack in zip(rows, line.slack, strict=True)]
+        found = [candidates(row, slack) for row, slack in zip(rows, line.slack, strict=True)]
+        several = [i for i, places in enumerate(found) if places.size > 1]
+        for i in several if len(several) <= SETTLED else ():
+            found[i] = np.array([np.where(allowed[i], line.certified(i), np.inf).argmin()])
+        return found
 
 
 class Chains(_OneSeries):
@@ -218,7 +225,7 @@ class Consensus(_Windowed):
         length, normalize = options["window"], options["normalize"]
         found = {key.removeprefix("consensus "): value for key, value in found.items()}
         row, place = int(found["series"]), int(found["position"])
-        best = math.inf
+        best, least = math.inf, []
         for k, x in enumerate(lines):
             others = [other for h, other in enumerate(lines) if h != k]
             sizes = np.cumsum([len(other) - length + 1 for other in others])[:-1]
@@ -229,6 +236,7 @@ class Consensus(_Windowed):
             low, high = ([one.min(axis=1) for one in side] for side in parts)
             upper = np.max(high, axis=0)
             best = min(best, float(upper.min()))
+            least.append(np.max(low, axis=0))
             if k == row:
                 mine, ceiling = np.max(low, axis=0)[place], upper[place]
         radius = float(found["radius"])
@@ -236,6 +244,7 @@ class Consensus(_Windowed):
         check(mine <= radius <= ceiling, "consensus: radius", f"{mine!r} {radius!r} {ceiling!r}")
         check(radius == found["distances"].max(initial=0.0), "consensus: not the worst match")
         check(found["positions"][row] == place and found["distances"][row] == 0, "consensus: own")
+        self._check_first(lines, length, normalize, least, found)
         for k, x in enumerate(lines):
             start = found["positions"][k]
             same("consensus values", found["values"][k], x[start : start + length])
@@ -249,6 +258,33 @@ class Consensus(_Windowed):
                     start in candidates(distances[place], slack[place]),
                     "consensus: not the nearest",
                 )
+
+    @staticmethod
+    def _check_first(
+        lines: list[np.ndarray], length: int, normalize: bool, low: list[np.ndarray], found: dict
+    ) -> None:
+        """Of windows of equal radius the first counts, and of its matches in a series.
+
+        `low` has, for each series, what the radius of each window is at least.
+        """
+
+        def rows(k: int, place: int) -> list[np.ndarray]:
+            window = lines[k][place : place + length]
+            return [certified_row(window, [one], normalize) for one in lines]
+
+        own, place, radius = (found[key] for key in ("series", "position", "radius"))
+        for k, row in enumerate(rows(int(own), int(place))):
+            if k != own:
+                same("consensus: first of equal matches", found["positions"][k], row.argmin())
+        earlier = [
+            (k, int(one))
+            for k, least in enumerate(low[: int(own) + 1])
+            for one in np.flatnonzero(least <= radius)
+            if (k, one) < (own, place)
+        ]
+        for k, one in earlier[:LOOKED_AT]:
+            away = max(row.min() for h, row in enumerate(rows(k, one)) if h != k)
+            check(away > radius, "consensus: not the first of equals", f"{k} {one} at {away}")
 
 
 class DistanceProfile(_Windowed):

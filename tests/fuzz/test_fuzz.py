@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -27,18 +28,28 @@ from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, Warping, fin
 from skts.engines.cupy.elastic.programs import BandKernel
 from skts.engines.cupy.programs import all_kernels
 from skts.engines.numba.profile.lines import HEIGHTS as walk_sizes
+from skts.motifs import _search
 from tests.fuzz import (
     Case,
     Sample,
     assert_right,
     compilers,
+    draw,
     instances,
     oracle_elastic,
     recipes,
     worker,
 )
 from tests.fuzz.__main__ import main
-from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
+from tests.fuzz.compare import (
+    Failure,
+    close,
+    copies_in_order,
+    first_of_equals,
+    nearest,
+    nearest_rows,
+    same,
+)
 from tests.fuzz.edges import near_edge, sizes_in, sizes_of, small_blocks
 from tests.fuzz.instances import RARE, UNREACHED, reason_of
 from tests.fuzz.machine import (
@@ -215,6 +226,34 @@ def test_a_planted_wrong_neighbour_is_found():
             for number in range(60)
         }
     assert any(kind.startswith("best match") for kind in kinds)
+
+
+def test_an_occurrence_that_is_not_the_first_of_equals_is_found():
+    def last_of_equals(distances, near, exclusion):
+        order = near[np.lexsort((-near, distances[near]))]
+        return _search._apart(order, exclusion, distances.size)
+
+    name = "skts.motifs.motifs"
+    with mock.patch.object(draw, "CROWDED", 1.0):
+        cases = [draw_case(1, number, name)[0] for number in range(40)]
+    with mock.patch.object(_search, "_nearest_apart", last_of_equals):
+        found = [find_failure(replace(case, setting={}, relation=None)) for case in cases]
+    kinds = {failure.kind for failure in found if failure}
+    assert kinds == {"occurrences: not the first of equals"}
+
+
+def test_first_of_equals_and_copies():
+    rows = np.array([[1.0, 1.0, 1.0]])
+    first_of_equals("row", rows, 0.0, np.array([[0, 1]]), lambda _: rows[0])
+    for wrong in ([1], [0, 2], [1, 0]):
+        with pytest.raises(Failure, match="not the first of equals"):
+            first_of_equals("row", rows, 0.0, np.array([wrong]), lambda _: rows[0])
+    series = [np.zeros((1, 3)), np.ones((1, 3)), -np.zeros((1, 3)), np.zeros((1, 3))]
+    copies_in_order("copies", series, [[0, 2, 1], [1, 0, 2]])
+    copies_in_order("copies", series, [[2, 3], [0, 2]], within=True)
+    for wrong in ([2, 0], [0, 3]):
+        with pytest.raises(Failure, match="a copy comes first"):
+            copies_in_order("copies", series, [wrong])
 
 
 def test_answers_that_depend_on_a_setting_are_found():

@@ -16,13 +16,22 @@ __all__ = ["PreparedStore"]
 
 T = TypeVar("T")
 
+#: Keys of entries that have gone, beyond as many as there are, before they are looked for.
+FORGOTTEN = 64
+
 
 class _Entry(NamedTuple):
     """Something that was made from an array, and its bytes."""
 
-    owner: weakref.ref[np.ndarray]
     value: Any
     size: int
+
+
+class _Owned(NamedTuple):
+    """A reference to an array, and all that was made from it."""
+
+    owner: weakref.ref[np.ndarray]
+    entries: dict[Hashable, _Entry]
 
 
 class PreparedStore:
@@ -32,16 +41,23 @@ class PreparedStore:
     ----------
     capacity : int
         Bytes to hold where no run says otherwise; the least recently used entries make room.
+
+    Notes
+    -----
+    Python lets no exception out of what it calls when an array dies: Ctrl-C in there would not be
+    heard, and the rest of that call be lost. So nothing of Python is called then, but the method of
+    a dictionary that holds all that was made from the array (`_held`). Order and bytes are brought
+    up to date when room is needed.
     """
 
     def __init__(self, capacity: int = 2**30) -> None:
         self._capacity = capacity
         self._run = threading.local()
-        self._entries: OrderedDict[tuple[int, Hashable], _Entry] = OrderedDict()
-        self._owners: dict[int, weakref.ref[np.ndarray]] = {}
-        # sizes of entries, and negative ones of those that have left: the sum is what is held, or
-        # more, after an interrupt, since a size comes before its entry and leaves after it
-        self._sizes: list[int] = []
+        # by the place of the array in memory; of the order a part may be gone
+        self._held: dict[int, _Owned] = {}
+        self._order: OrderedDict[tuple[int, Hashable], None] = OrderedDict()
+        # bytes that are held, or more: they count before an entry is there, and until it is missed
+        self._at_most, self._most_keys = 0, FORGOTTEN
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -53,7 +69,7 @@ class PreparedStore:
         )
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(len(owned.entries) for owned in list(self._held.values()))
 
     @property
     def capacity(self) -> int:
@@ -120,8 +136,9 @@ class PreparedStore:
                 self.settle()
                 with self._lock:
                     self._remove(full_key)
-                    self._sizes.append(size)
-                    self._entries[full_key] = _Entry(self._refer(owner), value, size)
+                    self._at_most += size
+                    self._order[full_key] = None
+                    self._entries_of(owner)[key] = _Entry(value, size)
                     self.make_room(0)
             return value
         finally:
@@ -172,37 +189,47 @@ class PreparedStore:
         """Drop what was used longest ago until so many bytes more would fit."""
         gone = []  # freed after the loop: an entry may own arrays of others, which are dropped then
         with self._lock:
-            # the sizes are added up first, also of a single entry: the list of them stays short
-            while self._at_most() + size > self.capacity and len(self._entries) > (size == 0):
-                if self._recount() + size > self.capacity:
-                    _, entry = self._entries.popitem(last=False)
-                    self._sizes.append(-entry.size)
-                    gone.append(entry)
+            fits = self._at_most + size <= self.capacity
+            if fits and len(self._order) <= self._most_keys:
+                return
+            self.recount()
+            while self._at_most + size > self.capacity and len(self._order) > (size == 0):
+                gone.append(self._remove(next(iter(self._order))))
+
+    def recount(self) -> int:
+        """Miss what has gone with its array; return the bytes that are held."""
+        with self._lock:
+            for place, key in list(self._order):
+                owned = self._held.get(place)
+                if owned is None or key not in owned.entries:
+                    self._order.pop((place, key), None)
+            self._at_most, self._most_keys = self.size(), 2 * len(self._order) + FORGOTTEN
+            return self._at_most
 
     def settle(self) -> None:
         """Wait until an entry is complete for all workers; for engines that queue their work."""
 
     def _find(self, owner: np.ndarray, key: Hashable) -> _Entry | None:
         """Return the entry of an array and a key, and count it as used last."""
-        full_key = id(owner), key
         with self._lock:
-            found = self._entries.get(full_key)
-            if found is None:
+            owned = self._held.get(id(owner))
+            if owned is None or owned.owner() is not owner:
                 return None
-            if found.owner() is not owner:
-                # of an array that was there before. Ctrl-C in the midst of `_drop` ends it: Python
-                # lets no exception out of what it calls when an object dies
-                self._remove(full_key)
-                return None
-            self._entries.move_to_end(full_key)
+            found = owned.entries.get(key)
+            if found is not None:
+                self._order[id(owner), key] = None
+                self._order.move_to_end((id(owner), key))
             return found
 
-    def _refer(self, owner: np.ndarray) -> weakref.ref[np.ndarray]:
-        """Return the one reference to an array whose entries go when it dies."""
-        known = self._owners.get(id(owner))
-        if known is None or known() is not owner:
-            known = self._owners[id(owner)] = weakref.ref(owner, partial(self._drop, id(owner)))
-        return known
+    def _entries_of(self, owner: np.ndarray) -> dict[Hashable, _Entry]:
+        """Return the dictionary of what was made from an array, which goes when the array dies."""
+        place = id(owner)
+        owned = self._held.get(place)
+        if owned is None or owned.owner() is not owner:
+            # called with the reference, which it returns where nothing is there
+            let_go = partial(self._held.pop, place)
+            owned = self._held[place] = _Owned(weakref.ref(owner, let_go), {})
+        return owned.entries
 
     def drop(self, owner: np.ndarray, key: Hashable) -> None:
         """Forget one thing made from an array."""
@@ -211,41 +238,24 @@ class PreparedStore:
 
     def _remove(self, full_key: tuple[int, Hashable]) -> _Entry | None:
         """Remove an entry, if it is there, and return it."""
-        gone = self._entries.pop(full_key, None)
+        place, key = full_key
+        owned = self._held.get(place)
+        gone = None if owned is None else owned.entries.pop(key, None)
         if gone is not None:
-            self._sizes.append(-gone.size)
+            self._at_most -= gone.size
+        self._order.pop(full_key, None)
         return gone
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
-            gone, self._entries = self._entries, OrderedDict()
-            self._sizes = []
+            gone = list(self._held.values())
+            self._held.clear()
+            self._order.clear()
+            self._at_most = 0
         gone.clear()
 
     def size(self) -> int:
         """Bytes held."""
-        return sum(entry.size for entry in list(self._entries.values()))
-
-    def _at_most(self) -> int:
-        """Bytes held, or a little more: the sum of few sizes."""
-        # the garbage collector may append more in the midst of this
-        count = len(self._sizes)
-        total = sum(self._sizes[:count])
-        self._sizes[:count] = [total]
-        return total
-
-    def _recount(self) -> int:
-        """Bytes held: the sum of all sizes."""
-        total = self.size()
-        self._sizes[:] = [total]
-        return total
-
-    def _drop(self, place: int, owner: weakref.ref[np.ndarray]) -> None:
-        # the garbage collector may call this anywhere, also in the midst of another call of it
-        with self._lock:
-            if self._owners.get(place) is owner:
-                del self._owners[place]
-            for key, entry in list(self._entries.items()):
-                if entry.owner is owner:
-                    self._remove(key)
+        held = list(self._held.values())
+        return sum(entry.size for owned in held for entry in list(owned.entries.values()))

@@ -302,7 +302,7 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
 
     def held():
         """All that the engine holds, but for the free memory that it saw when it last looked."""
-        engine.prepared._recount()  # sizes of what has come and gone are summed now
+        engine.prepared.recount()  # sizes of what has come and gone are summed now
         return {
             name: state(value) for name, value in vars(engine).items() if name != "_left_by_others"
         }
@@ -322,14 +322,15 @@ def test_what_is_prepared_goes_with_the_arrays(fast_engine):
             run(one.work, engine=fast_engine)
     assert len(prepared) > 5
     # a GPU pads what it holds, and has parts in common
-    for (_, key), entry in list(prepared._entries.items()) if fast_engine == "numba" else []:
+    entries = [one for owned in prepared._held.values() for one in owned.entries.items()]
+    for key, entry in entries if fast_engine == "numba" else []:
         held = sum(sizes_of(entry.value).values())
         # but for small things
         assert 0.75 * held - 512 <= entry.size <= 1.25 * held + 64, key
         del entry
-    del table, several, one
+    del table, several, one, entries
     gc.collect()
-    assert [key for _, key in prepared._entries] == []
+    assert [list(owned.entries) for owned in prepared._held.values()] == []
 
 
 def sizes_of(thing):
