@@ -97,27 +97,44 @@ def _small_ratio(weight: float, largest: float) -> Fraction | None:
     return near if abs(near - ratio) <= ratio / 2**50 else None
 
 
+@lru_cache(2**6)
+def _small_weights(weights: bytes) -> list[int] | None:
+    """Whole numbers in the ratio of weights, where all of them are ratios of small numbers."""
+    known = np.frombuffer(weights)
+    largest = float(known.max()) or 1.0
+    small: list[Fraction] = []
+    for weight in known.tolist():
+        near = _small_ratio(weight, largest)
+        if near is None:
+            return None
+        small.append(near)
+    common = math.lcm(*(ratio.denominator for ratio in small))
+    return [int(ratio * common) for ratio in small]
+
+
+@lru_cache(2**6)
+def _rounded_weights(weights: bytes, most: int) -> list[int]:
+    """Weights rounded to whole numbers, of which the largest is `most`."""
+    known = np.frombuffer(weights)
+    largest = Fraction(float(known.max()) or 1.0)
+    return [round(Fraction(weight) / largest * most) for weight in known.tolist()]
+
+
 def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT) -> np.ndarray:
     """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
-    `counts` are the series of each weight. Weights that are ratios of small numbers but for their
-    last bits, as 1 / 3 or "balanced" ones, become these, so that sums which should be equal are.
-    The sum over all series is near `exact` at most, a power of two.
+    `counts` are the series of each weight; one of no series becomes 0. Weights that are ratios of
+    small numbers but for their last bits, as 1 / 3 or "balanced" ones, become these, so that sums
+    which should be equal are. The sum over all series is near `exact` at most, a power of two.
+    Nodes of a tree have the same weights, which are made whole once.
     """
-    largest, weights = float(weights.max()) or 1.0, weights.tolist()
-    small: list[Fraction] = []
-    for weight in weights:
-        near = _small_ratio(weight, largest)
-        if near is None:
-            break
-        small.append(near)
-    else:
-        common = math.lcm(*(ratio.denominator for ratio in small))
-        whole = [int(ratio * common) for ratio in small]
-        if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= exact:
-            return np.array(whole, np.int64)
-    most = exact >> int(counts.sum()).bit_length()
-    return np.array([round(Fraction(w) / Fraction(largest) * most) for w in weights], np.int64)
+    key, held = np.asarray(weights, np.float64).tobytes(), np.flatnonzero(counts).tolist()
+    whole = _small_weights(key)
+    if whole is None or sum(whole[one] * int(counts[one]) for one in held) > exact:
+        whole = _rounded_weights(key, exact >> int(counts.sum()).bit_length())
+    out = np.zeros(len(whole), np.int64)
+    out[held] = [whole[one] for one in held]
+    return out
 
 
 class Tables(NamedTuple):
