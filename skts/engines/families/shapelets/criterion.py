@@ -14,7 +14,16 @@ import numpy as np
 from ...core.constants import FLOAT64_UNIT
 from .cuts import SplitCriterion
 
-__all__ = ["Criterion", "Tables", "integer_weights", "number_terms"]
+__all__ = [
+    "ROUNDED",
+    "TERMS",
+    "Criterion",
+    "Tables",
+    "Weighing",
+    "integer_weights",
+    "number_terms",
+    "wrong_gain",
+]
 
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
@@ -51,6 +60,24 @@ def _logarithms(size: int) -> tuple[np.ndarray, int]:
                 logs[power::power] += own
                 power *= prime
     return logs, bits
+
+
+def wrong_gain(n_classes: int) -> float:
+    """By how much a gain of weighted classes may be off in float64, in parts of `ROUNDED`.
+
+    Parameters
+    ----------
+    n_classes : int
+        How many there are.
+
+    Returns
+    -------
+    float
+        The error, before the gain is rounded to a whole number.
+    """
+    # see "weighted gains" in docs/developer/numerics.rst
+    n_terms = 2 * n_classes
+    return ROUNDED * (40 * FLOAT64_UNIT * (2 + math.log(n_terms)) + 2 * n_terms / TERMS)
 
 
 @cache
@@ -135,6 +162,27 @@ def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT)
     out = np.zeros(len(whole), np.int64)
     out[held] = [whole[one] for one in held]
     return out
+
+
+class Weighing(NamedTuple):
+    """How series without weights of their own count in a node.
+
+    Attributes
+    ----------
+    leaf : int
+        Series that must lie on either side.
+    whole : ndarray of shape (n_classes,), int64
+        Weights of classes in the ratio of whole numbers; 0 of those that the node does not hold.
+    total : int
+        The weight of the node, as such a number; 0 where all series weigh the same.
+    least : float
+        Share of it that must lie on either side.
+    """
+
+    leaf: int
+    whole: np.ndarray
+    total: int
+    least: float
 
 
 class Tables(NamedTuple):
@@ -345,6 +393,19 @@ class Criterion(SplitCriterion):
         judged = of_one / total, numbers, 0, self._leaf, self._least
         return Tables(labels, changes, none, *judged, *rest)
 
+    def weighing(self) -> Weighing:
+        """How series count, where they have no weights of their own.
+
+        Returns
+        -------
+        Weighing
+            Their weights, and what must lie on either side of a cut.
+        """
+        if self.equal:
+            return Weighing(self._leaf, np.zeros(len(self.class_weight), np.int64), 0, 0.0)
+        whole, _, total = self._integers
+        return Weighing(self._leaf, whole, total, self._least)
+
     def _by_class(self, order: np.ndarray) -> np.ndarray:
         """Places of lines in an order, class by class, as they come within each."""
         # small whole numbers are sorted in time that grows as their number
@@ -378,10 +439,7 @@ class Criterion(SplitCriterion):
         both = self._terms_along(order) / TERMS
         rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
-        # see "weighted gains" in docs/developer/numerics.rst
-        n_terms = 2 * len(weights)
-        wrong = ROUNDED * (40 * FLOAT64_UNIT * (2 + math.log(n_terms)) + 2 * n_terms / TERMS)
-        close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
+        close = np.abs(rough - np.floor(rough) - 0.5) <= wrong_gain(len(weights))
         close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)
         for line, cut in np.argwhere(close).tolist():
             left, steps = order[line, : cut + 1], self._steps
