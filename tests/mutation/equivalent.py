@@ -1360,8 +1360,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gains that cannot be the best are rounded as they should be, too",
         ),
         (
-            "Criterion._weighted_gains",
-            "n_terms = 2 * len(weights)",
+            "wrong_gain",
+            "n_terms = 2 * n_classes",
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
         ),

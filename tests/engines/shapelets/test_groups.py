@@ -135,16 +135,64 @@ def test_splits_are_those_of_the_oracle(fast_engine, kind, ways):
         same_splits(found, run(work, engine="oracle"))
 
 
+def weights_for(groups, kind, seed):
+    """Weights of three classes in each group."""
+    rng, shape = np.random.default_rng(seed), (len(groups), 3)
+    if kind == "ratios":
+        return rng.integers(1, 5, shape) / 3
+    if kind == "any":
+        return rng.uniform(0.1, 1, shape)
+    if kind == "zeros":
+        return rng.integers(0, 2, shape) * rng.uniform(0.1, 1, shape)
+    # in one group all are equal, and not 1
+    return np.where(np.arange(len(groups))[:, np.newaxis] == 0, 0.7, rng.integers(1, 3, shape))
+
+
+@pytest.mark.parametrize("weights", [None, "ratios", "any", "zeros", "equal"])
 @pytest.mark.parametrize("kind", ["walks", "whole", "unequal"])
-def test_compiled_choices_are_those_of_the_criterion(kind, monkeypatch):
+def test_compiled_choices_are_those_of_the_criterion(kind, weights):
     for seed in range(6):
         groups = draw(kind, seed)
-        work = GroupSplits(groups, rules_for(groups, seed, ways=("and", "or"), max_literals=2))
+        rules = rules_for(groups, seed, ways=("and", "or"), max_literals=2)
+        if weights is not None:
+            least = np.full(len(groups), 0.5 * (seed % 3))
+            rules = rules._replace(class_weight=weights_for(groups, weights, seed), least=least)
+        work = GroupSplits(groups, rules)
         distances = run(GroupMatches(groups), engine="numba")
         found = splits.split_groups(work, slice(0, len(groups)), distances)
         expected = work.start()
-        splits._split_by_criterion(groups, work.rules, distances, expected)
+        splits._split_by_criterion(groups, rules, distances, expected, range(len(groups)))
         same_splits(found, expected)
+
+
+@pytest.mark.parametrize(("wrong", "share"), [(0.0, 0.0), (0.02, 0.1), (0.5, 1.0)])
+def test_groups_of_open_roundings_are_left_to_the_criterion(wrong, share, monkeypatch):
+    """Few where few gains are near the edge of a rounding, and all that have a cut if all are."""
+    split, left, cut = splits._split_by_criterion, [], []
+    monkeypatch.setattr(splits, "wrong_gain", lambda n_classes: wrong)
+
+    def count(groups, rules, distances, found, which):
+        left.extend(which)
+        split(groups, rules, distances, found, which)
+
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        # distances of candidates to members, one group
+        groups, n = some_groups(4, n_members=12), 12
+        distances = rng.integers(0, 9, n) / 7
+        rules = SplitRules(
+            *(rng.integers(0, 3, n), rng.integers(1, 4, n), 1, np.zeros(1)),
+            class_weight=rng.uniform(0.1, 1, (1, 3)),
+        )
+        work = GroupSplits(groups, rules)
+        expected = work.start()
+        split(groups, rules, distances, expected, range(1))
+        with monkeypatch.context() as counting:
+            counting.setattr(splits, "_split_by_criterion", count)
+            same_splits(splits.split_groups(work, slice(0, 1), distances), expected)
+        cut.append(expected.chosen[0, 0] == 0)
+    assert sum(cut) > 50
+    assert len(left) == pytest.approx(share * sum(cut), abs=0.09 * sum(cut) * (0 < share < 1))
 
 
 def test_weights_of_one_change_nothing(fast_engine):
@@ -204,7 +252,7 @@ def test_a_cut_lies_where_no_rounding_sets_distances_apart(length, threshold):
     rules = SplitRules(np.array([0, 1, 1, 1]), np.ones(4, np.int64), 1, np.zeros(1))
     work = GroupSplits(groups, rules)
     expected = work.start()
-    splits._split_by_criterion(groups, rules, distances, expected)
+    splits._split_by_criterion(groups, rules, distances, expected, range(1))
     assert expected.threshold[0, 0] == pytest.approx(threshold)
     same_splits(splits.split_groups(work, slice(0, 1), distances), expected)
 

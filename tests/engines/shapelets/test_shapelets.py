@@ -20,7 +20,11 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.series import read_only
-from skts.engines.families.shapelets.criterion import integer_weights
+from skts.engines.families.shapelets.criterion import (
+    _rounded_weights,
+    _small_weights,
+    integer_weights,
+)
 from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
@@ -442,6 +446,27 @@ def test_weights_that_are_ratios_of_small_numbers():
     # others are as exact as sums of them allow
     first, second = integer_weights(np.array([1, 1 / (2**16 + 1)]), counts).tolist()
     assert 2**48 < first < 2**52 / 7 and second == round(first / (2**16 + 1))
+
+
+def test_weights_of_classes_that_a_node_does_not_hold():
+    """Their ratio to the others, a whole number above 2^63, is not needed."""
+    primes = [65521, 65519, 65497, 65479]
+    weights = 1 / np.array([1, *primes], np.float64)
+    whole = integer_weights(weights, np.array([0, 3, 3, 0, 0]))
+    others = 65497 * 65479
+    assert_array_equal(whole, [0, 65519 * others, 65521 * others, 0, 0])
+
+
+@pytest.mark.parametrize("kind", ["ratios", "others"])
+def test_weights_are_made_whole_once_for_all_nodes(kind):
+    rng = np.random.default_rng(5)
+    weights = 1 / rng.integers(1, 9, 500) if kind == "ratios" else rng.uniform(0.5, 1, 500)
+    before = _small_weights.cache_info().misses, _rounded_weights.cache_info().misses
+    for held in range(100):
+        counts = np.bincount(np.arange(held, held + 9), minlength=500)
+        assert_array_equal(np.flatnonzero(integer_weights(weights, counts)), counts.nonzero()[0])
+    assert _small_weights.cache_info().misses == before[0] + 1
+    assert _rounded_weights.cache_info().misses == before[1] + (kind == "others")
 
 
 @pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])

@@ -92,8 +92,8 @@ class GroupTiles:
         joined. More judges take what the budget leaves.
         """
         values, each = self._device_bytes(reduction, rows)
-        answer = 96 * rows * (reduction.rules.most + reduction.largest[1])
-        on_host = self._host_bytes(reduction, rows) + reduction.judging_bytes + answer
+        answer = 96 * (reduction.rules.most + reduction.largest[1]) + reduction.weight_bytes
+        on_host = self._host_bytes(reduction, rows) + reduction.judging_bytes + rows * answer
         return values, max(each, on_host)
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:

@@ -14,7 +14,16 @@ import numpy as np
 from ...core.constants import FLOAT64_UNIT
 from .cuts import SplitCriterion
 
-__all__ = ["Criterion", "Tables", "integer_weights", "number_terms"]
+__all__ = [
+    "ROUNDED",
+    "TERMS",
+    "Criterion",
+    "Tables",
+    "Weighing",
+    "integer_weights",
+    "number_terms",
+    "wrong_gain",
+]
 
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
@@ -51,6 +60,24 @@ def _logarithms(size: int) -> tuple[np.ndarray, int]:
                 logs[power::power] += own
                 power *= prime
     return logs, bits
+
+
+def wrong_gain(n_classes: int) -> float:
+    """By how much a gain of weighted classes may be off in float64, in parts of `ROUNDED`.
+
+    Parameters
+    ----------
+    n_classes : int
+        How many there are.
+
+    Returns
+    -------
+    float
+        The error, before the gain is rounded to a whole number.
+    """
+    # see "weighted gains" in docs/developer/numerics.rst
+    n_terms = 2 * n_classes
+    return ROUNDED * (40 * FLOAT64_UNIT * (2 + math.log(n_terms)) + 2 * n_terms / TERMS)
 
 
 @cache
@@ -97,27 +124,65 @@ def _small_ratio(weight: float, largest: float) -> Fraction | None:
     return near if abs(near - ratio) <= ratio / 2**50 else None
 
 
+@lru_cache(2**6)
+def _small_weights(weights: bytes) -> list[int] | None:
+    """Whole numbers in the ratio of weights, where all of them are ratios of small numbers."""
+    known = np.frombuffer(weights)
+    largest = float(known.max()) or 1.0
+    small: list[Fraction] = []
+    for weight in known.tolist():
+        near = _small_ratio(weight, largest)
+        if near is None:
+            return None
+        small.append(near)
+    common = math.lcm(*(ratio.denominator for ratio in small))
+    return [int(ratio * common) for ratio in small]
+
+
+@lru_cache(2**6)
+def _rounded_weights(weights: bytes, most: int) -> list[int]:
+    """Weights rounded to whole numbers, of which the largest is `most`."""
+    known = np.frombuffer(weights)
+    largest = Fraction(float(known.max()) or 1.0)
+    return [round(Fraction(weight) / largest * most) for weight in known.tolist()]
+
+
 def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT) -> np.ndarray:
     """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
-    `counts` are the series of each weight. Weights that are ratios of small numbers but for their
-    last bits, as 1 / 3 or "balanced" ones, become these, so that sums which should be equal are.
-    The sum over all series is near `exact` at most, a power of two.
+    `counts` are the series of each weight; one of no series becomes 0. Weights that are ratios of
+    small numbers but for their last bits, as 1 / 3 or "balanced" ones, become these, so that sums
+    which should be equal are. The sum over all series is near `exact` at most, a power of two.
+    Nodes of a tree have the same weights, which are made whole once.
     """
-    largest, weights = float(weights.max()) or 1.0, weights.tolist()
-    small: list[Fraction] = []
-    for weight in weights:
-        near = _small_ratio(weight, largest)
-        if near is None:
-            break
-        small.append(near)
-    else:
-        common = math.lcm(*(ratio.denominator for ratio in small))
-        whole = [int(ratio * common) for ratio in small]
-        if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= exact:
-            return np.array(whole, np.int64)
-    most = exact >> int(counts.sum()).bit_length()
-    return np.array([round(Fraction(w) / Fraction(largest) * most) for w in weights], np.int64)
+    key, held = np.asarray(weights, np.float64).tobytes(), np.flatnonzero(counts).tolist()
+    whole = _small_weights(key)
+    if whole is None or sum(whole[one] * int(counts[one]) for one in held) > exact:
+        whole = _rounded_weights(key, exact >> int(counts.sum()).bit_length())
+    out = np.zeros(len(whole), np.int64)
+    out[held] = [whole[one] for one in held]
+    return out
+
+
+class Weighing(NamedTuple):
+    """How series without weights of their own count in a node.
+
+    Attributes
+    ----------
+    leaf : int
+        Series that must lie on either side.
+    whole : ndarray of shape (n_classes,), int64
+        Weights of classes in the ratio of whole numbers; 0 of those that the node does not hold.
+    total : int
+        The weight of the node, as such a number; 0 where all series weigh the same.
+    least : float
+        Share of it that must lie on either side.
+    """
+
+    leaf: int
+    whole: np.ndarray
+    total: int
+    least: float
 
 
 class Tables(NamedTuple):
@@ -328,6 +393,19 @@ class Criterion(SplitCriterion):
         judged = of_one / total, numbers, 0, self._leaf, self._least
         return Tables(labels, changes, none, *judged, *rest)
 
+    def weighing(self) -> Weighing:
+        """How series count, where they have no weights of their own.
+
+        Returns
+        -------
+        Weighing
+            Their weights, and what must lie on either side of a cut.
+        """
+        if self.equal:
+            return Weighing(self._leaf, np.zeros(len(self.class_weight), np.int64), 0, 0.0)
+        whole, _, total = self._integers
+        return Weighing(self._leaf, whole, total, self._least)
+
     def _by_class(self, order: np.ndarray) -> np.ndarray:
         """Places of lines in an order, class by class, as they come within each."""
         # small whole numbers are sorted in time that grows as their number
@@ -361,10 +439,7 @@ class Criterion(SplitCriterion):
         both = self._terms_along(order) / TERMS
         rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
-        # see "weighted gains" in docs/developer/numerics.rst
-        n_terms = 2 * len(weights)
-        wrong = ROUNDED * (40 * FLOAT64_UNIT * (2 + math.log(n_terms)) + 2 * n_terms / TERMS)
-        close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
+        close = np.abs(rough - np.floor(rough) - 0.5) <= wrong_gain(len(weights))
         close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)
         for line, cut in np.argwhere(close).tolist():
             left, steps = order[line, : cut + 1], self._steps

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...core.reduction import Tile
 from ...core.verify import Check, Sample
-from .criterion import Criterion, number_terms
+from .criterion import ROUNDED, TERMS, Criterion, number_terms, wrong_gain
 from .cuts import Cuts
 from .groups import CandidateGroups, plain_distance
 from .matches import LEAST_NORMALIZED
+
+if TYPE_CHECKING:
+    from ...host.splits import ClassWeights
 
 __all__ = ["WAYS", "GroupSplits", "SplitRules", "Splits", "split_groups"]
 
@@ -138,6 +141,12 @@ class GroupSplits(CandidateGroups):
         line = max(n_members, self.most_drawn) * _entry_bytes(self.rules)
         return min(n_candidates * line, max(AT_A_TIME, line))
 
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights of classes of a group, as whole numbers."""
+        weights = self.rules.class_weight
+        return 0 if weights is None else 8 * weights.shape[1]
+
     def start(self) -> Splits:
         """Return empty arrays."""
         return Splits.empty(len(self.groups), self.rules.most, len(self.groups.members))
@@ -170,7 +179,7 @@ class GroupSplits(CandidateGroups):
             ]
             rules = self.rules.take(rows, members)
             expected = Splits.empty(1, rules.most, len(groups.members))
-            _split_by_criterion(groups, rules, np.array(distances), expected)
+            _split_by_criterion(groups, rules, np.array(distances), expected, range(1))
             found = Splits._make([*(part[rows] for part in answer[:-1]), answer.left[members]])
             holds = all(map(np.array_equal, found, expected))
             yield Check(f"the split of group {g}", found, expected, holds)
@@ -186,27 +195,62 @@ def split_groups(reduction: GroupSplits, rows: slice, distances: np.ndarray) -> 
     found = Splits.empty(len(groups), rules.most, len(groups.members))
 
     def seconds() -> tuple[float, float]:
-        each = 2e-4 * (1 + len(rules.ways) * (rules.most - 1))
+        each = (2e-4 if rules.class_weight is None else 7e-4) * (
+            1 + len(rules.ways) * (rules.most - 1)
+        )
         return each * len(groups), each * len(reduction.groups)
 
-    if rules.class_weight is not None or prefer_numpy(seconds, judge):
-        _split_by_criterion(groups, rules, distances, found)
+    if prefer_numpy(seconds, judge):
+        _split_by_criterion(groups, rules, distances, found, range(len(groups)))
         return found
     sizes = np.add.reduceat(rules.times, groups.members_of[:-1])
     tables, begins, bits = number_terms(int(sizes.max()))
-    leaves = np.maximum(rules.leaf, np.ceil(rules.least - 1e-9)).astype(np.int64)
-    gains = np.zeros(found.gain.shape, np.int64)
+    weights, leaves = _weights_and_leaves(groups, rules)
+    gains, unsure = np.zeros(found.gain.shape, np.int64), np.zeros(len(groups), bool)
     judge(
         Lines(
             *(distances, np.ascontiguousarray(groups.pieces[:, 3])),
             *(groups.candidates_of, groups.members_of, rules.labels, rules.times),
         ),
-        *(tables, begins, leaves, np.array([WAYS.index(way) for way in rules.ways], np.int64)),
-        *(found.chosen, found.way, gains, found.gap, found.threshold, found.left),
+        *(weights, tables, begins, leaves),
+        np.array([WAYS.index(way) for way in rules.ways], np.int64),
+        *(found.chosen, found.way, gains, found.gap, found.threshold, found.left, unsure),
     )
     number = np.maximum(0, np.ceil(np.log2(sizes)).astype(np.int64) - 1)
-    found.gain[:] = gains / np.ldexp(sizes.astype(np.float64), bits[number])[:, np.newaxis]
+    units = np.ldexp(sizes.astype(np.float64), bits[number])
+    if len(weights.total):
+        units[weights.total > 0] = weights.unit
+    found.gain[:] = gains / units[:, np.newaxis]
+    _split_by_criterion(groups, rules, distances, found, np.flatnonzero(unsure).tolist())
     return found
+
+
+def _weights_and_leaves(groups: Any, rules: SplitRules) -> tuple[ClassWeights, np.ndarray]:
+    """Weights of classes as `judge` takes them, and the series that each side of a cut needs."""
+    from ...host.splits import ClassWeights
+
+    if rules.class_weight is None:
+        nothing = ClassWeights(
+            np.empty((0, 0), np.int64), np.empty(0, np.int64), np.empty(0), ROUNDED, TERMS, 0.0
+        )
+        return nothing, np.maximum(rules.leaf, np.ceil(rules.least - 1e-9)).astype(np.int64)
+    n, n_classes = rules.class_weight.shape
+    whole, total = np.zeros((n, n_classes), np.int64), np.zeros(n, np.int64)
+    least, leaves = np.zeros(n), np.empty(n, np.int64)
+    for g in range(n):
+        criterion, _ = _criterion_of(groups, rules, g)
+        leaves[g], whole[g], total[g], least[g] = criterion.weighing()
+    return ClassWeights(whole, total, least, ROUNDED, TERMS, wrong_gain(n_classes)), leaves
+
+
+def _criterion_of(groups: Any, rules: SplitRules, g: int) -> tuple[Criterion, np.ndarray]:
+    """How cuts of a group are judged, and its members, each as often as it is there."""
+    members = slice(int(groups.members_of[g]), int(groups.members_of[g + 1]))
+    times, labels = rules.times[members], rules.labels[members]
+    drawn = np.repeat(np.arange(labels.size), times)
+    n_classes = int(rules.labels.max(initial=0)) + 1
+    weights = np.ones(n_classes) if rules.class_weight is None else rules.class_weight[g]
+    return Criterion(labels[drawn], weights, rules.leaf, float(rules.least[g])), drawn
 
 
 def _entry_bytes(rules: SplitRules) -> int:
@@ -215,18 +259,14 @@ def _entry_bytes(rules: SplitRules) -> int:
 
 
 def _split_by_criterion(
-    groups: Any, rules: SplitRules, distances: np.ndarray, found: Splits
+    groups: Any, rules: SplitRules, distances: np.ndarray, found: Splits, which: Iterable[int]
 ) -> None:
-    """Write the splits of groups: every candidate judged by a `Criterion`, group by group."""
+    """Write the splits of some groups: every candidate judged by a `Criterion`, group by group."""
     begins = groups.distances_of
-    n_classes = int(rules.labels.max(initial=0)) + 1
-    for g in range(len(groups)):
+    for g in which:
+        criterion, drawn = _criterion_of(groups, rules, g)
         members = slice(int(groups.members_of[g]), int(groups.members_of[g + 1]))
-        times, labels = rules.times[members], rules.labels[members]
-        own = distances[begins[g] : begins[g + 1]].reshape(-1, labels.size)
-        drawn = np.repeat(np.arange(labels.size), times)
-        weights = np.ones(n_classes) if rules.class_weight is None else rules.class_weight[g]
-        criterion = Criterion(labels[drawn], weights, rules.leaf, float(rules.least[g]))
+        own = distances[begins[g] : begins[g + 1]].reshape(-1, members.stop - members.start)
         lengths = groups.pieces[groups.candidates_of[g] : groups.candidates_of[g + 1], 3]
         normalized = lengths >= LEAST_NORMALIZED
         key: tuple[float, float] = (0, math.inf)

@@ -45,9 +45,8 @@ class GroupTiles:
     def group_splits_bytes(self, reduction: GroupSplits, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: those of distances, and what judging a group takes."""
         shared, each = self.group_matches_bytes(reduction, rows, cols)
-        n_members = reduction.largest[1]
-        answer = 48 * rows * (reduction.rules.most + n_members)
-        return shared, each + reduction.judging_bytes + answer
+        answer = 48 * (reduction.rules.most + reduction.largest[1]) + reduction.weight_bytes
+        return shared, each + reduction.judging_bytes + rows * answer
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
         """Splits of some groups."""
