@@ -14,6 +14,7 @@ import inspect
 import json
 import re
 import sys
+import zlib
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
@@ -32,6 +33,7 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.plan import Tile
+from skts.engines.cupy import programs
 from skts.engines.cupy.elastic import programs as elastic
 from skts.engines.cupy.elastic import rotation_programs, soft_programs
 from skts.engines.cupy.kshape import programs as kshape
@@ -391,7 +393,15 @@ def lengths():
         )
 
 
-TABLES = (pairs_of_series, rotations, joins, transforms, searches, dilated, prices, edges, lengths)
+def compiled():
+    """How many kernels the compile check compiles of each file, and which."""
+    for file, names in sorted(programs.all_kernels().items()):
+        numbers = np.array([zlib.crc32(name.encode()) for name in names])
+        yield file, [*plain(told(numbers, np.arange(numbers.size)))]
+
+
+TABLES = (pairs_of_series, rotations, joins, transforms, searches, dilated)
+TABLES = (*TABLES, prices, edges, lengths, compiled)
 
 
 @pytest.fixture(scope="module")
