@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-__all__ = ["Done", "agreed", "alike", "fill_memory"]
+__all__ = ["Done", "agreed", "alike", "fill_memory", "told"]
 
 #: How far sums of floating-point numbers may be from each other, by parts of them: what a library
 #: of the system or of NumPy rounds in another way is less.
@@ -52,14 +52,14 @@ class Done:
                 if array is not None:
                     arrays[name] = value, array.copy()
                 elif isinstance(value, int | float | np.number | np.bool_):
-                    self._add(kernel, name, _told(np.asarray([value]), np.zeros(1, int))[1])
+                    self._add(kernel, name, told(np.asarray([value]), np.zeros(1, int))[1])
             yield
             for name, (value, before) in arrays.items():
                 after = _on_the_host(value)
                 # bits, since what is not a number is not the same as itself
                 changed = (_bits(before) != _bits(after)).any(axis=1).reshape(after.shape)
                 if changed.any():
-                    self._add(kernel, name, *_told(after[changed], np.flatnonzero(changed)))
+                    self._add(kernel, name, *told(after[changed], np.flatnonzero(changed)))
 
         return watching
 
@@ -84,7 +84,7 @@ class Done:
         for part, value in _leaves(f"{name} ", returned):
             if isinstance(value, int | float | np.generic | np.ndarray):
                 numbers = np.atleast_1d(value).ravel()
-                self._add(kernel, part, *_told(numbers, np.arange(numbers.size)))
+                self._add(kernel, part, *told(numbers, np.arange(numbers.size)))
 
     def told(self) -> dict[str, dict[str, list[int | float]]]:
         """Return, by kernel and argument, a number's sum, or how many changed and both sums."""
@@ -160,7 +160,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1, 1).view(unit)
 
 
-def _told(array: np.ndarray, places: np.ndarray) -> tuple[int, int | float, int | float]:
+def told(array: np.ndarray, places: np.ndarray) -> tuple[int, int | float, int | float]:
     """How many numbers there are, and two sums of those that are finite, without their signs.
 
     The second is one of products with what follows from their places, so that numbers that have

@@ -17,6 +17,7 @@ from skts.engines import (
     ChannelRule,
     ConcatenatedSeries,
     Criterion,
+    DilatedShapelets,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -27,10 +28,12 @@ from skts.engines import (
     LongSeries,
     Reduction,
     RotationNeighbors,
+    RotationRadiusNeighbors,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletFeatures,
     ShapeletSearch,
     Shapes,
     SoftDTWGradient,
@@ -54,7 +57,7 @@ from skts.engines.families.elastic.distances import (
 )
 from skts.engines.families.shapelets.variance import VarianceCriterion
 
-__all__ = ["counted_works", "planned_works"]
+__all__ = ["counted_works", "middle_works", "planned_works"]
 
 #: Series, points and channels of works of each kind; of soft ones, and how many more points others
 #: have. Those that are planned are long.
@@ -78,6 +81,49 @@ def counted_works() -> list[Reduction]:
     works = [work for work in works if not isinstance(work, DTWWindowSearch)]
     works += [*of_every_kind(series, COUNTED, COUNTED_SOFTLY), *of_several_lengths(series)]
     return [*works, *of_every_criterion(series)]
+
+
+def middle_works() -> list[Reduction]:
+    """Works of which a kernel needs a second block, group or strip, small enough to be emulated.
+
+    Channels are of different sizes, so that none could take another one's place.
+    """
+    rng = np.random.default_rng(17)
+
+    def series(n: int, width: int, n_channels: int = 1) -> Series:
+        values = rng.normal(size=(n, n_channels, width)).cumsum(axis=2)
+        return Series(values * 4.0 ** np.arange(n_channels)[:, np.newaxis], np.full(n, width))
+
+    def lines(n_points: int, n_channels: int) -> list[ConcatenatedSeries]:
+        points = rng.normal(size=(n_channels, n_points)).cumsum(axis=1)
+        points = points * 3.0 ** np.arange(n_channels)[:, np.newaxis] + 50
+        return [ConcatenatedSeries.of([one]) for one in points]
+
+    few, many = lines(160, 2), lines(150, 4)
+    queries, candidates, long = series(3, 40, 2), series(37, 40, 2), series(2, 75, 2)
+    none, count = np.full(3, -1), 35
+    lengths, dilations = 3 + np.arange(count) % 2, 1 + np.arange(count) // 18
+    shapelets = DilatedShapelets(
+        rng.normal(size=int(lengths.sum())), lengths, dilations, 0 * lengths, lengths > 3
+    )
+    wanted = tuple(rng.normal(size=(2, n)).cumsum(axis=1) for n in (20, 33))
+    return [
+        ChannelJoin.of(few, None, 12, ChannelRule((1, 2)), exclusion=3, sides=True),
+        ChannelJoin.of(many, None, 12, ChannelRule((1, 3), (2,)), exclusion=3),
+        ChannelJoin.of(many, lines(90, 4), 12, ChannelRule((2,))),
+        ChannelJoin.of(many, lines(90, 4), 12, ChannelRule((4,)), normalize=False),
+        SpacedChannels.of(few, None, 12, ChannelRule((1,)), exclusion=11, n_spaced=2),
+        SpacedNeighbors(few[1], None, 12, 11, n_spaced=3),
+        RotationRadiusNeighbors(series(3, 20), series(40, 20), 6.0),
+        ShapeletFeatures(shapelets, series(40, 30), rng.random(count)),
+        SoftDTWMatrix(queries, long, 1.0),
+        SoftDTWMatrix(long, candidates.take(slice(5)), 1.0, Warping(window=3)),
+        SubsequenceNeighbors(wanted, LongSeries((rng.normal(size=(2, 300)),)), n_neighbors=3),
+        DTWMatrix(queries, candidates, Warping(window=4)),
+        DTWMatrix(queries, long, MSM()),
+        DTWNeighbors(queries, candidates, 2, none, "auto", Warping(window=4)),
+        DTWNeighbors(queries, candidates, 2, none, "float64"),
+    ]
 
 
 def several_works() -> tuple[Callable[..., Series], list[Reduction]]:

@@ -69,7 +69,7 @@ PARTS_OF[COUNTED] = {"interpreted": 1, "compiled": 21, "emulated": 12}
 CASES = 3
 #: Files of which every case is run: each is of another function of the package.
 EACH = (FUZZED, COUNTED, "tests/engines/core/test_recorded_plans.py")
-EACH = (*EACH, "tests/engines/test_orders.py")
+EACH = (*EACH, "tests/engines/core/test_recorded_checks.py", "tests/engines/test_orders.py")
 #: Tests that look at constants, which are read without a call.
 OF_CONSTANTS = ("tests/engines/core/test_recorded_plans.py", COUNTED)
 OF_CONSTANTS = (*OF_CONSTANTS, "tests/engines/test_claims.py")

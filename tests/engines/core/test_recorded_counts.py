@@ -28,7 +28,7 @@ from skts.engines import find_engine, run
 from skts.engines.core import compiling
 from skts.exceptions import MemoryBudgetError
 from tests.counted import Done, agreed, alike, fill_memory
-from tests.examples_of_plans import counted_works
+from tests.examples_of_plans import counted_works, middle_works
 from tests.examples_of_work import examples, reductions, small_examples
 from tests.records import EMULATED, plain, write
 
@@ -50,8 +50,9 @@ FILLED, FILLED_TO_RECORD = 165, (165, 60)
 
 def works_of(size, kind):
     """Works of a kind, made anew: nothing is left of a run before."""
-    if size == "counted":
-        return [work for work in counted_works() if type(work) is kind]
+    if size in ("counted", "middle"):
+        several = counted_works() if size == "counted" else middle_works()
+        return [work for work in several if type(work) is kind]
     return [one.work for one in (small_examples if size == "small" else examples)()[kind]]
 
 
@@ -68,7 +69,9 @@ def on_a_cpu():
 
 
 def on_a_gpu():
-    return list(sizes_and_kinds(LONG, COUNTED_LONG))
+    middle = sorted({type(work) for work in middle_works()}, key=lambda kind: kind.__name__)
+    there = [pytest.param("middle", kind, id=f"middle {kind.__name__}") for kind in middle]
+    return [*sizes_and_kinds(LONG, COUNTED_LONG), *there]
 
 
 def counts(monkeypatch, size, kind, filled=FILLED):

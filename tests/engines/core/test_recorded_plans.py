@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
+import zlib
+from collections import defaultdict
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skts import config_context
+from skts import config_context, engines
 from skts.engines import (
     ChannelJoin,
     ChannelRule,
@@ -32,16 +35,18 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.plan import Tile
+from skts.engines.cupy import programs
 from skts.engines.cupy.elastic import programs as elastic
 from skts.engines.cupy.elastic import rotation_programs, soft_programs
 from skts.engines.cupy.kshape import programs as kshape
-from skts.engines.cupy.profile import channel_programs
+from skts.engines.cupy.profile import channel_programs, length_groups
 from skts.engines.cupy.profile import programs as profile
 from skts.engines.cupy.search import programs as search
 from skts.engines.cupy.search.room import SearchRoom
 from skts.engines.cupy.shapelets import dilated_programs, match_programs
 from skts.engines.cupy.shapelets import programs as shapelets
 from skts.engines.cupy.shapelets.tiles import _room_of as room_of_shapelets
+from tests.counted import told
 from tests.examples_of_plans import planned_works
 from tests.examples_of_work import examples, small_examples
 from tests.records import EMULATED, plain, write
@@ -58,6 +63,9 @@ SMALL = "ChannelJoin BestShapelets DistanceQuantiles DTWMatrix DTWPairs DTWNeigh
 SMALL += " DTWRadiusNeighbors SBDAssign SBDMatrix ShapeletFeatures ShapeletSearch SpacedChannels"
 SMALL += " SpacedNeighbors GrowthJoin SubsequenceMatches SubsequenceNeighbors WindowDistances"
 SMALL += " TimedJoin WindowKinds"
+ENGINES = str(Path(engines.__file__).parent)
+#: Functions whose numbers make up footprints and work.
+TOLD = re.compile(r"(?<!shared_)bytes|work|at_a_time|at_once|seconds|batch|rows|most|capacity")
 #: What tells a kernel that has a name.
 NAMED = ("name", "group", "lanes", "shared", "beside", "tabled", "strips")
 
@@ -110,6 +118,31 @@ def footprints_of_a_gpu():
     engine = find_engine("cupy")
     for name, work in plans():
         yield name, footprints(engine, work) if engine.supports(work) is None else None
+
+
+def with_parts(find):
+    """A table, and sums of what each function returned that tells of bytes, rooms or work in it.
+
+    Where a budget cuts a sum off, or another one is larger, footprints tell nothing of it.
+    """
+
+    def note(frame, event, returned):
+        code = frame.f_code
+        if event == "return" and TOLD.search(code.co_name) and code.co_filename.startswith(ENGINES):
+            name = code.co_filename.removeprefix(ENGINES).strip("/\\")
+            for number in returned if isinstance(returned, tuple | list) else [returned]:
+                if isinstance(number, int | float | np.number):
+                    several[f"{Path(name).as_posix()} {code.co_name}"].append(float(number))
+
+    several, before = defaultdict(list), sys.getprofile()
+    sys.setprofile(note)
+    try:
+        table = dict(find())
+    finally:
+        sys.setprofile(before)
+    # in any order: some are asked once, by whichever work comes first
+    numbers = {name: np.unique(several[name]) for name in sorted(several)}
+    return table, {name: plain(told(some, np.arange(some.size))) for name, some in numbers.items()}
 
 
 class Asked(Exception):
@@ -302,7 +335,99 @@ def rooms():
             )
 
 
+def prices():
+    """Choices among many tell little of what each of them costs."""
+    for n in (*range(2, 18), 60, 96, 360, 630, 1024, 2000, 3000, 5120, 7200, 10_000):
+        for radices in list(kshape.factorings(n))[::2]:
+            costs = [kshape._cost(n, threads, radices) for threads in kshape.thread_counts(n)]
+            some = np.array([0.0 if cost is None else cost for cost in costs])
+            yield (
+                f"transform {n} {radices}",
+                [costs.count(None), *plain(told(some, np.arange(some.size)))],
+            )
+    for m, n_items, more in product((3, 40, 300, 1700), (1, 700, 2**31), (0.0, 1.0)):
+        for counts in ([4, 16], [8, 32, 64], [40, 48, 56]):
+
+            def steps(group, columns):
+                return 50 + columns + 2 * group
+
+            found = elastic.cheapest_shape(counts, m, n_items, steps, more=more)
+            yield f"shape {m} {n_items} {more} {counts}", plain(found)
+
+
+def edges():
+    """Choices at the numbers where they change, and beside them."""
+    around = sorted(
+        {max(1, k * 2**e + d) for k in (1, 5, 8, 20) for e in range(14) for d in (-1, 0, 1)}
+    )
+    yield "product", changes(lambda n: described(kshape.choose_gram(n)), around)
+    yield "product names", [kshape.GramKernel(n, 512).names for n in range(1, 21)]
+    yield "short", changes(kshape.short_kernel, range(1, 70))
+    yield "walk", changes(lambda n: described(shapelets.walk_kernel(n)), range(1, 1300))
+    for n_classes, most in product((1, 2, 40, 390, 1000), (48 * 1024, 220 * 1024)):
+        yield (
+            f"lines {n_classes} {most}",
+            changes(
+                lambda n, of=(n_classes, most): described(shapelets.scan_kernel(n, *of)), around
+            ),
+        )
+        n = around[n_classes % len(around)]
+        yield f"classes {n} {most}", shapelets.most_classes(n, most)
+    # the most classes that there is room for, and one more
+    for n in (2049, 5000, 32_768):
+        most = shapelets.most_classes(n)
+        yield f"full {n}", [described(shapelets.scan_kernel(n, most + d)) for d in (-1, 0, 1)]
+    for channels in (1, 2, 3, 8, 16, 17, 64):
+        yield f"columns {channels}", [rotation_programs.column_counts(channels)]
+        for type in ("float", "double"):
+            counts = elastic.column_counts, elastic.offset_counts, elastic.narrow_counts
+            yield f"columns {channels} {type}", [plain(of(type, channels)) for of in counts]
+            for window in (None, 0, 3, 9, 30):
+                warping = Warping(window=window)
+                for n in (20, 61):
+
+                    def narrow(m, n=n, of=(type, channels), warping=warping):
+                        return described(elastic.choose_narrow(*of, n, m, warping))
+
+                    yield f"narrow {channels} {type} {window} {n}", changes(narrow, range(1, 130))
+
+
+def lengths():
+    """Which lengths are searched together, before and after what is learnt."""
+    sizes = length_groups.GroupSizes()
+    for step, many in product((1, 2, 5), ((), (80.0, 81.0), (5.0, 4.9), (0.0, 2.0, 3.0, 4.0))):
+        for pairs in many:
+            for length in (40, 300):
+                sizes.learn(length, pairs)
+                sizes.add(length + step)
+        some = np.arange(30, 400, step)
+        found = changes(lambda at, some=some: plain(sizes.group(some, at)), range(some.size))
+        yield f"groups {step} {many}", [found[-1], len(found), sum(a for a, _ in found)]
+        yield f"factors {step} {many}", [sizes.factor(n) for n in (31, 32, 45, 46, 300)]
+        near = [sizes.near(n, n + more) for n in (36, 42, 299, 309) for more in (0, 1, 4)]
+        yield f"near {step} {many}", near
+    for n in (2**16 - 1, 2**16):
+        points = ConcatenatedSeries.of([np.broadcast_to(0.0, n + 19)])
+        join = Join(points, None, 20, lengths=np.array([20, 21]))
+        room = n * length_groups.WINDOW_BYTES
+        yield (
+            f"bytes {n}",
+            [
+                length_groups.bytes_of_lengths(join, rows, capacity)
+                for rows, capacity in product((n - 1, n), (2 * room - 2, 2 * room, 2 * room + 1))
+            ],
+        )
+
+
+def compiled():
+    """How many kernels the compile check compiles of each file, and which."""
+    for file, names in sorted(programs.all_kernels().items()):
+        numbers = np.array([zlib.crc32(name.encode()) for name in names])
+        yield file, [*plain(told(numbers, np.arange(numbers.size)))]
+
+
 TABLES = (pairs_of_series, rotations, joins, transforms, searches, dilated, rooms)
+TABLES = (*TABLES, prices, edges, lengths, compiled)
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +442,9 @@ def agree(found, recorded):
 
 
 def test_work_and_memory_are_those_that_are_recorded(record):
-    agree(dict(works_and_footprints()), record["works_and_footprints"])
+    found, parts = with_parts(works_and_footprints)
+    agree(found, record["works_and_footprints"])
+    agree(parts, record["parts"])
 
 
 def test_seconds_of_numpy_are_those_that_are_recorded(record, monkeypatch):
@@ -327,7 +454,9 @@ def test_seconds_of_numpy_are_those_that_are_recorded(record, monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.skipif(not EMULATED, reason="the memory of a GPU depends on which it is")
 def test_memory_of_a_gpu_is_that_which_is_recorded(record):
-    agree(dict(footprints_of_a_gpu()), record["footprints_of_a_gpu"])
+    found, parts = with_parts(footprints_of_a_gpu)
+    agree(found, record["footprints_of_a_gpu"])
+    agree(parts, record["parts_of_a_gpu"])
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
@@ -338,12 +467,13 @@ def test_kernels_are_those_that_are_recorded(record, table):
 def main():
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     if EMULATED:
-        record["footprints_of_a_gpu"] = dict(footprints_of_a_gpu())
+        record["footprints_of_a_gpu"], record["parts_of_a_gpu"] = with_parts(footprints_of_a_gpu)
     else:
         patch = pytest.MonkeyPatch()
         record["small_works"] = dict(small_works(patch))
         patch.undo()
-        for table in (works_and_footprints, *TABLES):
+        record["works_and_footprints"], record["parts"] = with_parts(works_and_footprints)
+        for table in TABLES:
             record[table.__name__] = dict(table())
     write(RECORD, record)
 

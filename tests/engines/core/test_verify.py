@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context, get_config
 from skts.engines import (
     LEAST_NORMALIZED,
+    BestShapelets,
     ConcatenatedSeries,
     Criterion,
     DTWMatrix,
@@ -20,6 +21,7 @@ from skts.engines import (
     DTWPath,
     DTWWindowSearch,
     Join,
+    Kind,
     MotifPair,
     NearestPair,
     Reduction,
@@ -429,6 +431,23 @@ def test_normalised_distances_that_are_nearly_equal_have_no_cut(length):
     assert all(check.holds for check in work.verify(found, Sample(work)))
     nothing = all(check.holds for check in work.verify(None, Sample(work)))
     assert nothing == (found is None)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_shapelets_that_are_as_good_as_the_last_need_not_be_chosen(rng, count):
+    """Each series is there twice: what was cut from the other one gains as much."""
+    base = rng.normal(size=(4, 1, 12)).cumsum(axis=2)
+    series, labels = Series(np.tile(base, (2, 1, 1)), np.full(8, 12)), np.tile([0, 1, 0, 1], 2)
+    kinds = Kind(3, 1, True), Kind(4, 3, True)
+    work = BestShapelets(series, kinds, Criterion(labels, np.ones(2)), count, 1)
+    found = run(work, engine="numba")
+    checks = list(work.verify(found, lambda size, most=16: range(size)))
+    assert all(check.holds for check in checks)
+    assert count > 1 or any(
+        "beside" in check.item and check.found == check.expected for check in checks
+    )
+    less = found._replace(gain=found.gain - 1)
+    assert not all(check.holds for check in work.verify(less, lambda size, most=16: range(size)))
 
 
 def test_a_centre_that_points_the_other_way_is_found(table):

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import Criterion, Series, ShapeletSearch, VarianceCriterion, run
+from skts.engines.families.shapelets.variance import TARGET_BITS
 from skts.engines.numba.shapelets import tiles
 from skts.engines.numba.shapelets.order_lines import MANY, OrderLine, make_scratch, promise
 from skts.engines.numba.shapelets.variance_lines import promise_of_variance
@@ -170,3 +171,17 @@ def test_short_windows_of_some_series_are_as_many_as_these():
         expected = apart.mean(axis=-1).min(axis=-1) / distances.unit**2
         assert distances.squares.shape == (3, 7 - length, 9)
         assert_allclose(distances.squares, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**40, 2.0**-40])
+@pytest.mark.parametrize("offset", [0, -7, 1000])
+def test_targets_are_as_whole_numbers_whatever_their_unit_and_offset(unit, offset):
+    """As many bits as there is room for, of the distance between the least and the largest."""
+    targets = np.array([3.0, 0.0, 5.0, 8.0, 1.0])
+    expected, point = VarianceCriterion(targets)._whole
+    assert 2.0 ** (TARGET_BITS - 1) <= np.ptp(expected) <= 2.0**TARGET_BITS
+    assert abs(expected.sum()) <= targets.size / 2
+    assert_array_equal(np.diff(expected) / 2.0**point, np.diff(targets))
+    whole, at = VarianceCriterion(unit * (targets + offset))._whole
+    assert_array_equal(whole, expected)
+    assert 2.0 ** (point - at) == unit
