@@ -40,6 +40,12 @@ def nearest(found, k):
     return [distance for distance, _ in pairs], [other for _, other in pairs]
 
 
+def candidates_of(n_windows, k):
+    """Candidates of windows from the first one on, of which nothing is known."""
+    found = np.full((n_windows, k), np.inf), np.full((n_windows, k), -1)
+    return candidates.open_candidates(0, np.full(n_windows, np.inf), *found)
+
+
 @pytest.mark.parametrize("normalize", [True, None])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("n_others", [1, 2, 30])
@@ -135,8 +141,7 @@ def test_of_equal_windows_no_later_ones_are_kept_on_the_list(k):
     for other in (9, 12, 15, 18)[: k + 1]:
         candidates._offer(known, 0, other, 0.0, 1e-9)
     candidates.measure(known, own, own, length, None)
-    # of a single neighbour the first one waits apart
-    assert_array_equal(found[1][0], [12] if k == 1 else [9, 12, 15])
+    assert_array_equal(found[1][0], [9, 12, 15][:k])
     for other in (45, 3, 48, 51):
         candidates._offer(known, 0, other, 0.0, 1e-9)
     candidates.make_room(known, own, own, length, None)
@@ -144,6 +149,31 @@ def test_of_equal_windows_no_later_ones_are_kept_on_the_list(k):
     candidates.measure_all(known, own, own, length, None)
     assert_array_equal(found[1][0], [3] if k == 1 else [3, 9, 12])
     assert_array_equal(found[0][0], np.zeros(k))
+
+
+@pytest.mark.parametrize("normalize", [True, None])
+@pytest.mark.parametrize("k", [1, 2])
+def test_equal_windows_are_taken_from_the_list(normalize, k):
+    """The first of them, in any order; others that may be equal stay on the list."""
+    length = 3
+    own, _ = line_of(np.tile([0.0, 1.0, 3.0, 5.0], 20), length, normalize)
+    known = candidates_of(4, k)
+    candidates._offer(known, 1, 20, 5.0, 1e-9)
+    for other in (9, 6, 5, 13):
+        candidates._offer(known, 1, other, 1e-10, 1e-9)
+    assert known.n_listed[2] == 4
+    candidates.take_equal(known, own, own, length, normalize)
+    assert known.n_listed[2] == 0
+    # of a single neighbour the far one waits apart, and none after the first equal one is left
+    left = np.reshape([[1, 20], [1, 6]] if k == 2 else [], (-1, 2))
+    assert_array_equal(known.pairs[: known.n_listed[0]], left)
+    assert_array_equal(known.indices[1], [5, 9][:k])
+    assert_array_equal(known.distances[1], np.zeros(k))
+    squares = candidates.Squares(1.0, 1.0, 1e-9)
+    assert candidates.is_settled(known, 1) and not candidates.is_settled(known, 0)
+    assert (
+        candidates.needed_by(known, 1, squares) == NOTHING > candidates.needed_by(known, 0, squares)
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -207,10 +237,11 @@ def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width, si
         strip = join._open_strip(start, width, band, side, room.strip, errors, single, work)
         assert strip.single == single
         error = errors[:width].copy()
-        tops = np.full((side.mean.size, 2), 1.5)
+        known = candidates_of(side.mean.size, 2)
+        known.tops[:] = 1.5
         rows = (room.slack_of_row, room.band.needed)
-        join._need_rows(top, 12, strip, side, tops, *rows, work)
-        join._need_columns(strip, band, side, tops, errors, room.strip.needed, work)
+        join._need_rows(top, 12, strip, side, known, *rows, work)
+        join._need_columns(strip, band, side, known, errors, room.strip.needed, work)
         for i in range(top, top + 12):
             alone = join._open_band(i, side._replace(stop=i + 1), room.band, True)
             for j in range(start, start + width):
@@ -272,13 +303,17 @@ def test_single_precision_is_left_where_it_leaves_much_in_doubt(rng):
     band = join._open_band(0, side._replace(stop=20), room.band, True)
     strip = join._open_strip(30, 40, band, side, room.strip, room.slack_of_column, True, work)
     slack = np.array([join._slack_of_row(at, strip, side.steps, length) for at in range(20)])
-    tops = np.full((20, 2), np.inf)
-    assert not join._in_doubt(0, 20, strip, side, tops, length)
-    tops[:10, 1] = slack[:10] * 0.999 / join.CLEAR
-    assert not join._in_doubt(0, 20, strip, side, tops, length)
-    tops[10, 1] = slack[10] * 0.999 / join.CLEAR
-    assert join._in_doubt(0, 20, strip, side, tops, length)
-    assert not join._in_doubt(0, 10, strip, side, np.full((20, 1), 1e9), length)
+    known = candidates_of(20, 2)
+    assert not join._in_doubt(0, 20, strip, side, known, length)
+    known.tops[:10, 1] = slack[:10] * 0.999 / join.CLEAR
+    assert not join._in_doubt(0, 20, strip, side, known, length)
+    known.tops[10, 1] = slack[10] * 0.999 / join.CLEAR
+    assert join._in_doubt(0, 20, strip, side, known, length)
+    # of settled windows nothing is left to measure
+    known.distances[10] = 0.0
+    assert not join._in_doubt(0, 20, strip, side, known, length)
+    known.tops[:] = 1e9
+    assert not join._in_doubt(0, 10, strip, side, known, length)
 
 
 def test_single_precision_pays_until_it_leaves_more_to_measure_than_it_saved():

@@ -25,13 +25,16 @@ __all__ = [
     "Candidates",
     "Line",
     "Squares",
+    "is_settled",
     "make_room",
     "measure",
     "measure_all",
+    "needed_by",
     "needed_score",
     "open_candidates",
     "sift",
     "take",
+    "take_equal",
 ]
 
 #: Possible neighbours that are listed before they are measured.
@@ -69,8 +72,9 @@ class Candidates(NamedTuple):
         The list: window, and other.
     floors : ndarray of shape (LISTED,), float64
         Lower bounds of squared distances of listed pairs.
-    n_listed : ndarray of shape (2,), int64
-        Pairs on the list, and how many have been measured.
+    n_listed : ndarray of shape (3,), int64
+        Pairs on the list, how many have been measured, and how many on the list may be of equal
+        windows, until `take_equal` has looked at them.
     waiting, floor_of_waiting : ndarray of shape (n_windows,)
         One possible neighbour of each window that waits apart, -1 for none, and its lower bound.
     """
@@ -108,7 +112,7 @@ def open_candidates(first, hint, distances, indices):
         indices,
         np.empty((LISTED, 2), np.int64),
         np.empty(LISTED),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
         np.full(n_windows, -1),
         np.zeros(n_windows),
     )
@@ -146,16 +150,22 @@ def _lower(tops, top):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _may_be_near(known, entry):
-    """Whether a listed pair may still be among the nearest of its window.
+def is_settled(known, place):
+    """Whether all neighbours of a window are equal to it: of other windows only earlier ones count.
 
-    None is nearer than windows that are measured to be equal, and of these the first count: series
-    that repeat exactly, and windows of two points, list nearly all pairs.
+    Of series that repeat exactly, and of windows of two points, nearly all pairs are equal.
     """
+    return known.distances[place, known.tops.shape[1] - 1] == 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _may_be_near(known, entry):
+    """Whether a listed pair may still be among the nearest of its window."""
     window, other = known.pairs[entry]
     place, k = window - known.first, known.tops.shape[1]
     if known.floors[entry] > known.tops[place, k - 1]:
         return False
+    # of equal windows the first count
     return known.distances[place, k - 1] > 0 or other < known.indices[place, k - 1]
 
 
@@ -182,7 +192,7 @@ def measure(known, own, others, length, normalize):
             place = first[lane] - known.first
             distance = np.sqrt(total[lane])
             _insert(known.distances[place], known.indices[place], distance, second[lane])
-    known.n_listed[0] = 0
+    known.n_listed[0] = known.n_listed[2] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -221,6 +231,42 @@ def measure_all(known, own, others, length, normalize):
             measure(known, own, others, length, normalize)
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _are_equal(own, window, others, other, length, normalize):
+    """Whether two windows are equal as `squares` compares them, so that their distance is 0."""
+    x, y = own.points[window : window + length], others.points[other : other + length]
+    first, first_b = (x[0], y[0]) if normalize is not None else (0.0, 0.0)
+    mean, mean_b = own.mean[window], others.mean[other]
+    scale, scale_b = own.inverse[window], others.inverse[other]
+    for t in range(length):
+        if (x[t] - first - mean) * scale != (y[t] - first_b - mean_b) * scale_b:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def take_equal(known, own, others, length, normalize):
+    """Take the pairs of equal windows from the end of a list, of those that may be."""
+    count = known.n_listed[0]
+    for entry in range(count - 1, -1, -1):
+        if known.n_listed[2] == 0:
+            break
+        if known.floors[entry] > 0:
+            continue
+        known.n_listed[2] -= 1
+        window, other = known.pairs[entry]
+        place = window - known.first
+        if _may_be_near(known, entry):
+            if not _are_equal(own, window, others, other, length, normalize):
+                continue
+            _insert(known.distances[place], known.indices[place], 0.0, other)
+        # the last of the list takes its place
+        count -= 1
+        known.pairs[entry, 0], known.pairs[entry, 1] = known.pairs[count, 0], known.pairs[count, 1]
+        known.floors[entry] = known.floors[count]
+    known.n_listed[0] = count
+
+
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def _offer(known, window, other, square, slack):
     """Take a pair that may be near, given its squared distance and how wrong that may be.
@@ -230,7 +276,7 @@ def _offer(known, window, other, square, slack):
     """
     place = window - known.first
     _lower(known.tops[place], square + slack)
-    if known.tops.shape[1] == 1:
+    if known.tops.shape[1] == 1 and square > slack:
         if known.waiting[place] < 0 or square + slack < known.floor_of_waiting[place]:
             known.waiting[place], known.floor_of_waiting[place] = other, square - slack
             return
@@ -240,6 +286,7 @@ def _offer(known, window, other, square, slack):
     known.pairs[count, 0], known.pairs[count, 1] = window, other
     known.floors[count] = square - slack
     known.n_listed[0] = count + 1
+    known.n_listed[2] += square - slack <= 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -248,6 +295,15 @@ def needed_score(squares, limit):
     score = (squares.alpha - (limit + squares.slack)) / squares.beta
     # see "join limits" in docs/developer/numerics.rst
     return score - 4 * FLOAT64_UNIT * abs(score) if score > -NOTHING else -NOTHING
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def needed_by(known, window, squares):
+    """The score from which on a pair that comes later may be near to a window."""
+    place = window - known.first
+    if is_settled(known, place):
+        return NOTHING
+    return needed_score(squares, known.tops[place, known.tops.shape[1] - 1])
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)

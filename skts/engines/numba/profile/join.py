@@ -33,17 +33,21 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_LOST, FLOAT32_UNIT, FLOAT64_UNIT
+from .._borrowed import borrowed
 from .candidates import (
     LISTED,
     Candidates,
     Line,
     Squares,
+    is_settled,
     make_room,
     measure_all,
+    needed_by,
     needed_score,
     open_candidates,
     sift,
     take,
+    take_equal,
 )
 from .lines import HEIGHTS, Steps
 from .walk import (
@@ -389,9 +393,9 @@ def _open_strip(start, width, band, side, walked, slack, single, work):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_columns(strip, band, side, tops, slacks, needed, work):
+def _need_columns(strip, band, side, known, slacks, needed, work):
     """Write which scores of a strip are to be looked at for its columns."""
-    steps, k = side.steps, tops.shape[1]
+    steps = side.steps
     for j in range(strip.width):
         at, slack = strip.start + j, slacks[j]
         if work.normalize is not None:
@@ -404,7 +408,7 @@ def _need_columns(strip, band, side, tops, slacks, needed, work):
         need = NOTHING
         if side.regular[at]:
             squares = Squares(steps.alpha[at], steps.beta[at], slack)
-            need = needed_score(squares, tops[at - side.first, k - 1])
+            need = needed_by(known, at, squares)
         needed[lane_of(j)] = need
 
 
@@ -416,23 +420,25 @@ def _slack_of_row(at, strip, steps, length):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _in_doubt(top, last, strip, side, tops, length):
+def _in_doubt(top, last, strip, side, known, length):
     """Whether a strip in single precision would leave much to be measured, as far as is known.
 
     As a rule of thumb: so it is where the errors of half of the rows are a large share of their
-    limits.
+    limits. Settled ones have nothing measured.
     """
-    count, k = 0, tops.shape[1]
+    count, k = 0, known.tops.shape[1]
     for at in range(top, top + last):
-        limit = tops[at - side.first, k - 1]
-        count += _slack_of_row(at, strip, side.steps, length) > CLEAR * limit
+        place = at - known.first
+        if not is_settled(known, place):
+            limit = known.tops[place, k - 1]
+            count += _slack_of_row(at, strip, side.steps, length) > CLEAR * limit
     return 2 * count > last
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_rows(top, last, strip, side, tops, slacks, needed, work):
+def _need_rows(top, last, strip, side, known, slacks, needed, work):
     """Write which scores of a strip are to be looked at for rows of a band before the last."""
-    steps, k = side.steps, tops.shape[1]
+    steps = side.steps
     for i in range(last):
         at = top + i
         if work.normalize is not None:
@@ -443,7 +449,7 @@ def _need_rows(top, last, strip, side, tops, slacks, needed, work):
         need = NOTHING
         if side.regular[at]:
             squares = Squares(steps.alpha[at], steps.beta[at], slack)
-            need = needed_score(squares, tops[at - side.first, k - 1])
+            need = needed_by(known, at, squares)
         needed[i] = need
 
 
@@ -536,6 +542,27 @@ def _raised(squares, most, single, tops):
     if k > 1:
         limit = max(limit, tops[k - 2])
     return needed_score(squares, min(limit, tops[k - 1]))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _settle(search, band, strip, first, end, left):
+    """Take equal windows among what some rows and a group of columns have listed.
+
+    Settled ones need nothing from now on: all that is still to come to them comes later.
+    """
+    a, b, known, known_b, room, work = borrowed(search)
+    take_equal(known, a.line, b.line, work.length, work.normalize)
+    if not work.same:
+        take_equal(known_b, b.line, a.line, work.length, work.normalize)
+    for row in range(first, end):
+        if is_settled(known, band.top + row - known.first):
+            room.band.needed[row], room.single.band.needed[row] = NOTHING, narrow_need(NOTHING)
+    if not work.columns:
+        return
+    for column in range(left, min(left + SINGLE_LANES, strip.width)):
+        if is_settled(known_b, strip.start + column - known_b.first):
+            room.strip.needed[lane_of(column)] = NOTHING
+            room.single.strip.needed[single_lane_of(column)] = narrow_need(NOTHING)
 
 
 # called in one place: compiled there, and not once more by all that lies between
@@ -685,6 +712,8 @@ def _walk_strip(search, band, strip, most_listed):
                             needed_b[place] = need
                             narrow_needed_b[left + lane] = narrow_need(need)
                 row += 1
+            if max(count[2], count_b[2]) > 0:
+                _settle(search, band, strip, first, end, left)
         if stop < band.height:
             # the next group has a row more
             if single:
@@ -775,7 +804,7 @@ def search(a, b, work, hint, found, found_b, cancel):
             if single and (
                 not pays
                 or strip.worst * band.weight > SINGLE_DOUBT
-                or _in_doubt(top, last, strip, a, known.tops, work.length)
+                or _in_doubt(top, last, strip, a, known, work.length)
             ):
                 # in double precision to the end of the band; of what strips in single precision
                 # hand on, nothing is taken: its errors are not those of double precision
@@ -783,9 +812,9 @@ def search(a, b, work, hint, found, found_b, cancel):
                 strip = _open_strip(start, width, band, b, room.strip, slack, False, work)
             if work.columns:
                 slack, needed = room.slack_of_column, room.strip.needed
-                _need_columns(strip, band, b, known_b.tops, slack, needed, work)
+                _need_columns(strip, band, b, known_b, slack, needed, work)
             slack, needed = room.slack_of_row, room.band.needed
-            _need_rows(top, last, strip, a, known.tops, slack, needed, work)
+            _need_rows(top, last, strip, a, known, slack, needed, work)
             if leftmost:
                 _enter_rows(top, start, band, a, b, room, work)
                 leftmost = False
