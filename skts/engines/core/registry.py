@@ -9,6 +9,7 @@ from ..._config import get_config
 from ..._engine_names import engine_names, entry_point_of
 from ...exceptions import EngineNotAvailableError, UnsupportedReductionError
 from .engine import Engine
+from .garbage import no_collections
 from .reduction import Reduction
 
 __all__ = ["REFERENCE", "engine_names", "find_engine", "get_engine", "show_engines"]
@@ -52,7 +53,8 @@ def find_engine(name: str) -> Engine:
     """
     with _lock:
         if name not in _instances:
-            _instances[name] = entry_point_of(name).load()()
+            with no_collections():
+                _instances[name] = entry_point_of(name).load()()
         return _instances[name]
 
 

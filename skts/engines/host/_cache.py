@@ -17,13 +17,12 @@ reads has another value.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import marshal
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -33,6 +32,7 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
 from ..core.compiling import compiling
+from ..core.garbage import no_collections
 from ..core.interrupts import aside
 
 __all__ = ["KeyedCacheFile", "prepare_kernels", "stamp_of"]
@@ -99,21 +99,9 @@ def _compile_aside(
         return sum(kernel.stats.cache_misses.values())
 
     before = misses()
-    # what is found on disk is not compiled
-    with compiling(lambda: misses() > before), _no_collections():
+    # what is found on disk is not compiled; looking for garbage takes 6 % of a compilation
+    with compiling(lambda: misses() > before), no_collections():
         return aside(partial(compile_for, *args, **kwargs))
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Keep the garbage of a compilation to its end: looking for it takes 6 % of its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def stamp_of(*functions: Dispatcher | FunctionType) -> tuple[Hashable, ...]:

@@ -420,12 +420,12 @@ class Criterion(SplitCriterion):
         if not self.equal:
             return self._weighted_gains(order, allowed)
         n, counts = order.shape[1], self.counts
-        places = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
-        # series of the same class that come before
-        before = np.empty(order.shape, np.int64)
-        np.put_along_axis(before, self._by_class(order), places[np.newaxis], axis=1)
+        # series of the same class that come before, class by class
+        before = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
         sizes, growth = self._of_number, np.diff(self._of_number)
-        steps = growth[before] - growth[counts[self.labels[order]] - before - 1]
+        changes = growth[before] - growth[np.repeat(counts, counts) - before - 1]
+        steps = np.empty(order.shape, np.int64)
+        np.put_along_axis(steps, self._by_class(order), changes[np.newaxis], axis=1)
         both = sizes[1:n] + sizes[n - 1 : 0 : -1]
         gain = sizes[n] - both + np.cumsum(steps, axis=1)[:, :-1]
         return np.where(allowed, gain, -1)

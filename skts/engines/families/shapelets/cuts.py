@@ -104,10 +104,8 @@ class SplitCriterion(ABC):
         m, n = distances.shape
         if n < 2:
             return Cuts(np.full(m, -1), np.full(m, -np.inf), np.full(m, np.nan))
-        order = np.argsort(distances, axis=1, kind="stable")
-        # what `take_along_axis` does, in half of its time
+        order, ordered = _ordered(distances)
         rows, size = np.arange(m), np.arange(1, n)
-        ordered = distances[rows[:, np.newaxis], order]
         floor = np.broadcast_to(np.asarray(normalized, np.float64), m)[:, np.newaxis]
         behind = ordered[:, 1:]
         with np.errstate(invalid="ignore"):  # behind an infinite distance there is no cut
@@ -121,13 +119,28 @@ class SplitCriterion(ABC):
             often = self.sample_weight[order]
             sums, sizes = np.cumsum(ordered * often, axis=1), np.cumsum(often, axis=1)
             near, far = sizes[:, :-1], sizes[:, -1:] - sizes[:, :-1]
-        # sums of infinite distances, where there is no cut; and weights that vanish beside others
+        gaps = np.full(gain.shape, -np.inf)
+        # most rows have one cut with their largest gain
+        row, cut = np.nonzero(allowed & (gain == best[:, np.newaxis]))
+        near, far = (np.broadcast_to(side, gain.shape)[row, cut] for side in (near, far))
+        on_left = sums[row, cut]
+        # weights that vanish beside others
         with np.errstate(invalid="ignore", divide="ignore"):
-            gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
-        gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
+            gaps[row, cut] = (sums[row, -1] - on_left) / far - on_left / near
         at = np.argmax(gaps, axis=1)
         a, b = ordered[rows, at], ordered[rows, at + 1]
         with np.errstate(invalid="ignore"):  # of two infinite distances, where there is no cut
             # below b: distances on both sides of a cut are further apart than neighbouring numbers
             threshold = a + (b - a) / 2
         return Cuts(best, gaps[rows, at], threshold)
+
+
+def _ordered(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stable order of each row, and the row in that order."""
+    # a sort that keeps no order of ties takes a quarter of the time of one that does
+    order, rows = np.argsort(distances, axis=1), np.arange(len(distances))[:, np.newaxis]
+    # what `take_along_axis` does, in half of its time
+    ordered = distances[rows, order]
+    tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    order[tied] = np.argsort(distances[tied], axis=1, kind="stable")
+    return order, ordered

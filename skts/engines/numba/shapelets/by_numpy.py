@@ -92,37 +92,68 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
     squares = np.square(z).sum(axis=0)
     # see "window products" in docs/developer/numerics.rst
     blur = np.float32(8 * (length + 8) * FLOAT32_UNIT * float(squares.max(initial=0.0)))
-    # the product of these is the square of a column less twice a product of points; the square of
-    # the row is the same for all columns
-    left = np.column_stack([-2.0 * z.T, np.ones(starts.size)]).astype(np.float32)
-    right = np.vstack([z, np.where(there & ~constant, squares, np.inf)]).astype(np.float32)
-    found = np.full(starts.size * n, np.inf)
-    step = max(1, 16 * ENTRIES // starts.size)
-    room = np.empty((step, starts.size), np.float32), np.empty((step, n, windows), np.bool_)
+    # the product of these is the square of a row less twice a product of points; the square of the
+    # column is the same for all rows
+    rows = np.column_stack([-2.0 * z.T, np.where(there & ~constant, squares, np.inf)])
+    left, right = rows.astype(np.float32), np.vstack([z, np.ones(starts.size)]).astype(np.float32)
+    best = np.empty((starts.size, n))
+    step = max(1, 4 * ENTRIES // max(windows, length))
     # BLAS may say "invalid" of infinite squares, whose sums are right
     with one_blas_thread(), np.errstate(invalid="ignore"):
         for first in range(0, starts.size, step):
-            if cancel[0]:
-                break
-            count = min(step, starts.size - first)
-            estimates, near = room[0][:count], room[1][:count]
-            np.matmul(left[first : first + count], right, out=estimates)
-            estimates = estimates.reshape(count, n, windows)
-            least = estimates.min(axis=2, keepdims=True)
-            least[least == np.inf] = -np.inf
-            np.less_equal(estimates, least + blur, out=near)
-            a, b = np.divmod(np.flatnonzero(near), starts.size)
-            a += first
-            total = np.zeros(a.size)
-            for one in z:
-                total += np.square(one[a] - one[b])
-            # most have one; where several may be the best, the least counts
-            np.minimum.at(found, a * n + b // windows, np.sqrt(total))
-    best = found.reshape(-1, n)
+            some = slice(first, min(first + step, starts.size))
+            of_some, columns = z[:, some], np.ascontiguousarray(right[:, some])
+            estimates = np.empty((windows, columns.shape[1]), np.float32)
+            for k in range(n):
+                if cancel[0]:
+                    return best.reshape(n, windows, n)
+                others = slice(k * windows, (k + 1) * windows)
+                np.matmul(left[others], columns, out=estimates)
+                squares = _least_squared_distances(of_some, z[:, others], estimates, blur)
+                best[some, k] = np.sqrt(squares)
     unlike = np.sqrt(float(length))
     best[:, flat] = np.minimum(best[:, flat], unlike)
     best[constant] = np.where(flat, 0.0, unlike)
     return best.reshape(n, windows, n)
+
+
+def _least_squared_distances(
+    z: np.ndarray, others: np.ndarray, estimates: np.ndarray, blur: np.float32
+) -> np.ndarray:
+    """Certify the least squared distance of each window, a column of `z`, to the others.
+
+    Only those count whose estimate is within `blur` of the least; infinite where there are none.
+    """
+    least = estimates.min(axis=0)
+    least[least == np.inf] = -np.inf
+    other, own = np.divmod(_sparse_places(estimates <= least + blur), least.size)
+    one = np.full(least.size, -1)
+    one[own] = other
+    found = np.where(one < 0, np.inf, _squares(z, others[:, one]))
+    # most have one; where several may be the best, the least counts
+    more = np.flatnonzero(one[own] != other)
+    if more.size:
+        np.minimum.at(found, own[more], _squares(z[:, own[more]], others[:, other[more]]))
+    return found
+
+
+def _sparse_places(near: np.ndarray) -> np.ndarray:
+    """Find the few that are true, as `flatnonzero` does, in a third of its time."""
+    if near.size % 8:
+        return np.flatnonzero(near)
+    eights = near.reshape(-1, 8)
+    some = np.flatnonzero(eights.view(np.uint64)[:, 0] != 0)
+    places = np.flatnonzero(eights[some])
+    return 8 * some[places // 8] + places % 8
+
+
+def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared distances of columns, point by point in the order of time."""
+    total = np.zeros(a.shape[1])
+    apart = a - b
+    for points in np.square(apart, out=apart):
+        total += points
+    return total
 
 
 def judge(
@@ -155,13 +186,15 @@ def judge(
         As given, raised.
     """
     (length, channel), members = place, reduction.members
+    everyone = len(members) == len(distances)
     parts: list[Survivors] = []
     counts = reduction.series.lengths[members[owns]] - length + 1
     of_row, of_start = np.repeat(owns, counts), np.concatenate([np.arange(k) for k in counts])
     step = max(1, _LINES // (len(members) * reduction.criterion.width))
     for first in range(0, of_row.size, step):
         row, start = of_row[first : first + step], of_start[first : first + step]
-        measured = distances[members[row], start][:, members] / np.sqrt(length)
+        measured = distances[members[row], start]
+        measured = (measured if everyone else measured[:, members]) / np.sqrt(length)
         for number, way in enumerate(reduction.ways):
             where = np.empty((row.size, 5), np.int64)
             where[:, 0], where[:, 3], where[:, 4] = length, channel, number
@@ -169,7 +202,8 @@ def judge(
             normalized = are_normalized(where, reduction.ways, reduction.before_normalized)
             cuts = reduction.criterion.best_cuts(reduction.join(measured, way), normalized)
             found = Survivors(cuts.gain, cuts.gap, where, measured)
-            found = found.take(cuts.gain >= 0).filter_by_bound(best)
+            found = found.filter_by_bound(best)
+            found = found.take(found.gain >= 0)
             if found.gain.size:
                 top = np.lexsort((found.gap, found.gain))[-1]
                 best = max(best, (int(found.gain[top]), float(found.gap[top])))
