@@ -223,7 +223,7 @@ def test_a_planted_wrong_neighbour_is_found():
     with mock.patch.object(type(engine), "subsequence_matches", wrong):
         kinds = {
             str(getattr(find_failure(draw_case(0, number, name)[0]), "kind", None))
-            for number in range(60)
+            for number in range(120)
         }
     assert any(kind.startswith("best match") for kind in kinds)
 
