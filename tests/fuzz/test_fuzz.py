@@ -634,7 +634,7 @@ def test_searches_in_float32_count_edits_within_a_given_epsilon():
         edits = options["metric"] == "edr" and given is not None and options["window"] is None
         return edits and len(first) == 1 and options["precision"] == "float32"
 
-    cases = (draw_case(0, number, "skts.DTWNeighbors")[0] for number in range(600))
+    cases = (draw_case(0, number, "skts.DTWNeighbors")[0] for number in range(1500))
     assert any(map(reaches, cases))
 
 
