@@ -223,7 +223,7 @@ def test_a_planted_wrong_neighbour_is_found():
     with mock.patch.object(type(engine), "subsequence_matches", wrong):
         kinds = {
             str(getattr(find_failure(draw_case(0, number, name)[0]), "kind", None))
-            for number in range(60)
+            for number in range(120)
         }
     assert any(kind.startswith("best match") for kind in kinds)
 
@@ -634,7 +634,7 @@ def test_searches_in_float32_count_edits_within_a_given_epsilon():
         edits = options["metric"] == "edr" and given is not None and options["window"] is None
         return edits and len(first) == 1 and options["precision"] == "float32"
 
-    cases = (draw_case(0, number, "skts.DTWNeighbors")[0] for number in range(600))
+    cases = (draw_case(0, number, "skts.DTWNeighbors")[0] for number in range(1500))
     assert any(map(reaches, cases))
 
 
