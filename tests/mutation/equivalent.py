@@ -460,6 +460,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/stepped_bounds.py": [
         (
+            "search",
+            "while start < order.size and not cancel[0]:",
+            ("< -> <=",),
+            "behind the last candidate a group is empty, which ends the search as well",
+        ),
+        (
             "deflation",
             "return max(0.0, 1 - 2 * error) if error < 1 else 0.0",
             ("< -> <=",),
@@ -490,6 +496,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "while place > begin and costs[place - 1] < least[lane]:",
             ("> -> <", "< -> >"),
             "the order in which runs of shifts are cut spares work, and changes no distance",
+        ),
+    ],
+    _N + "elastic/rows_of_cells.py": [
+        (
+            "_fill.codegen.call",
+            "loop(ROWS, False)",
+            ("False -> True",),
+            "cells inside of all bands are filled as those at the edge of one, by the same sums",
         ),
     ],
     _N + "elastic/rotation_tiles.py": [
@@ -625,7 +639,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "fill",
             "for (int d = 0; d < stop - low + 31; ++d) {",
-            ("< -> <=",),
+            ("< -> <=", "31 -> 32"),
             "a step more, in which every lane is beyond the last column",
         ),
         (
@@ -1394,6 +1408,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/dilated.py": [
+        (
+            "_run",
+            "low, high = min(low, points[t]), max(high, points[t])",
+            ("t -> t - 1 #0", "t -> t - 1 #1"),
+            "the last is looked at before the first: all are",
+        ),
         ("", "_ROOM, _WINDOWS = 5120, LANES * VECTORS", ("5120 -> 5119",), TOGETHER),
         (
             "quantiles",
@@ -1456,6 +1476,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/many_channels.cu": [
         (
+            "half_of",
+            "if (size >= 65520) return sign | 0x7c00;",
+            ("65520 -> 65521",),
+            "numbers between are 2047.5 steps of 32 and some: rounded to 2048, which is infinity",
+        ),
+        (
             "walk_many_channels",
             "for (int step = width / 4; step > 0; step /= 2)",
             ("4 -> 3",),
@@ -1469,6 +1495,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/lengths.cu": [
+        (
+            "limits",
+            "least = fmin(least, found > 0 && rest < 1 ? sqrt(1 - rest) : 0.0);",
+            ("< -> <=",),
+            "the root of 1 - 1 is 0, too",
+        ),
         (
             "limits",
             "if (i >= away) follow(g, min(i - away, known[g] - 1));",
@@ -1615,6 +1647,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/shapelets.cu": [
+        (
+            "doubts",
+            "const int bits = error < 1e300 ? bits_of(error) + 1 : "
+            "bits_of(Arithmetic<double>::infinity());",
+            ("< -> <=",),
+            AT_THE_LIMIT,
+        ),
         (
             "nearest",
             "constexpr int COLUMNS = 3;",

@@ -135,16 +135,19 @@ def test_an_area_is_planned_alone():
 
 def test_square_work_leaves_eight_tiles_for_each_worker_or_is_cut_later(monkeypatch):
     work = DTWMatrix(hollow(1024, 9), hollow(4096, 9))
-    plan = {"tile_work": 2**60, "footprint": lambda rows, cols: (0, 1), "budget": 99}
-    for tiling, workers, n_tiles in (
-        (Tiling(square=True), 4, 8 * 4),
-        (Tiling(square=True), 1, 1),
-        (Tiling(square=True, divisible=True), 4, 1),
-        (Tiling(), 4, 1),
+    plan = {"tile_work": 2**60, "footprint": lambda rows, cols: (0, 1)}
+    for tiling, workers, room, n_tiles in (
+        (Tiling(square=True), 4, 99, 8 * 4),
+        (Tiling(square=True), 4, 2, 8 * 2),
+        # who is alone from the start, and who is left alone by a budget
+        (Tiling(square=True), 1, 99, 1),
+        (Tiling(square=True), 4, 1, 1),
+        (Tiling(square=True, divisible=True), 4, 99, 1),
+        (Tiling(), 4, 99, 1),
     ):
         monkeypatch.setattr(DTWMatrix, "tiling", tiling)
-        tiles, ready = plan_tiles(work, workers=workers, **plan)
-        assert (len(tiles), ready) == (n_tiles, workers)
+        tiles, ready = plan_tiles(work, workers=workers, budget=room, **plan)
+        assert (len(tiles), ready) == (n_tiles, min(workers, room))
 
 
 def test_the_smallest_part_of_an_area_is_within_it():

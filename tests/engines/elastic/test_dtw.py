@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,6 +131,26 @@ def test_rows_are_cut_short_by_whole_warps(rng, monkeypatch):
     found = dtw.shortlist(distances, 2, Bound(), None, 1.0, squared=False)
     assert sorted(found.rows.tolist()) == [0, 0, 1, 1, 2, 2]
     assert threads and all(each % 32 == 0 for each in threads)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("group", [8, 32])
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_a_launch_has_as_many_threads_as_32_bits_count(group, pairs):
+    """Or, of fewer pairs, blocks for each of them and no more."""
+    if (missing := find_engine("cupy").available()) is not None:
+        pytest.skip(missing)
+    dtw = importlib.import_module("skts.engines.cupy.elastic.dtw")
+    kernel = SimpleNamespace(group=group, pairs=pairs, strips=False)
+    block = dtw.THREADS // group * pairs
+    for n_pairs in (1, block, block + 1, 1000 * block - 1, 2**40):
+        groups = dtw.groups_in_flight(kernel, n_pairs, 10, 2**30)
+        blocks = groups * group // dtw.THREADS
+        assert groups * group % dtw.THREADS == 0
+        if n_pairs < 2**40:
+            assert (blocks - 1) * block < n_pairs <= blocks * block
+        else:
+            assert 2**31 - dtw.THREADS < blocks * dtw.THREADS <= 2**31
 
 
 @pytest.mark.parametrize("k", [3, 100, 290])

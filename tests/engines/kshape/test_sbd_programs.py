@@ -99,3 +99,13 @@ def test_transforms_are_looked_for_among_lengths_up_to_a_third_longer(monkeypatc
     found = choose_transform.__wrapped__(n_timepoints)
     least = max(2, 2 * n_timepoints - 1)
     assert least <= found.n <= max(looked) <= least * 4 / 3 + 1
+
+
+@pytest.mark.parametrize("n_timepoints", [20, 60, 97, 333, 1000])
+def test_a_transform_for_which_there_is_just_room_has_its_whole_batch(n_timepoints):
+    """2048 bytes are left to the system; with one byte less a block holds half as many pairs."""
+    found = choose_transform(n_timepoints)
+    room = found.shared_bytes + 2048
+    assert choose_transform(n_timepoints, room) == found
+    less = choose_transform(n_timepoints, room - 1)
+    assert less is None or less.shared_bytes <= found.shared_bytes - 1

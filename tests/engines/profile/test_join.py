@@ -43,6 +43,7 @@ from skts.engines.families.profile.lines import (
     step_factors,
 )
 from skts.engines.families.profile.nearest import Nearest
+from skts.engines.numba.profile import join as numba_join
 
 
 def make_line(kind, n, rng):
@@ -426,6 +427,100 @@ def test_areas_of_rows_that_others_compute_merge_to_the_answer(rng, fast_engine,
     found, expected = join.finish(total, run), run(join, engine="numba")
     assert_array_equal(found.indices, expected.indices)
     assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("cuts", [(0, 45), (0, 20, 45), (0, 7, 20, 45)])
+def test_what_tiles_may_lack_is_the_least_that_any_of_them_says(rng, cuts, k):
+    """Floors of tiles of some rows and columns, in any order, with tiles that lack nothing."""
+    join = Join(ConcatenatedSeries.of([rng.normal(size=45 + 7)]), None, 8, 2, k, sides=True)
+    total, wanted = join.start(), np.full((2, 45), np.inf)
+    parts = list(itertools.pairwise(cuts))
+    tiles = [Tile(*rows, *cols) for rows in parts for cols in parts]
+    for number, place in enumerate(rng.permutation(2 * len(tiles))):
+        # each comes twice, as of two workers
+        tile = tiles[place % len(tiles)]
+        floors = [rng.random(count) for count in tile.shape]
+        floors = [None if number % 3 == at else floor for at, floor in enumerate(floors)]
+        given = [None if floor is None else floor.copy() for floor in floors]
+        join.merge(total, tile, JoinPart(*(Nearest.none(n, k) for n in tile.shape), *floors))
+        for at, (windows, floor) in enumerate(zip((tile.rows, tile.cols), given, strict=True)):
+            if floor is not None:
+                wanted[at, windows] = np.minimum(wanted[at, windows], floor)
+                # where others follow, results are not changed
+                assert_array_equal(floors[at], floor)
+    assert_array_equal(total.floors, wanted)
+
+
+def test_floors_of_the_only_tile_are_those_of_all(rng):
+    join = Join(ConcatenatedSeries.of([rng.normal(size=20)]), None, 8)
+    total, floor = join.start(), rng.random(13)
+    join.merge(total, Tile(0, 13, 0, 13), JoinPart(Nearest.none(13, 1), None, floor))
+    assert total.floors[0] is floor
+
+
+@pytest.mark.parametrize("exclusion", [3, 30])
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_last_pair_of_a_line_that_is_far_enough_apart(rng, fast_engine, exclusion, k):
+    """Wherever it lies in a chunk of rows: no other row of that has an admissible column there."""
+    length, chunk = 8, 32
+    for n_windows in (*range(chunk + exclusion, chunk + exclusion + 6), 2 * chunk + exclusion + 2):
+        points = rng.normal(size=n_windows + length - 1)
+        first, last = n_windows - 2 - exclusion, n_windows - 1
+        # the tail has a period where they overlap
+        for t in range(length):
+            points[last + t] = points[first + t]
+        join = Join(ConcatenatedSeries.of([points]), None, length, exclusion, k, sides=True)
+        found = run(join, engine=fast_engine)
+        assert found.indices[first, 0] == found.right.indices[first, 0] == last
+        assert found.indices[last, 0] == found.left.indices[last, 0] == first
+        assert found.distances[first, 0] == found.distances[last, 0] == 0
+        joined = run(replace(join, sides=False), engine=fast_engine)
+        assert_array_equal(joined.indices, found.indices)
+
+
+def test_equal_windows_need_nothing_from_now_on(rng):
+    """Of a group of columns and some rows, those that are settled, and no others."""
+    n, length = 3 * numba_join.SINGLE_LANES - 9, 4
+    points = rng.normal(size=n + length - 1)
+    line = numba_join.Line(points, np.zeros(n), np.ones(n))
+    axis = numba_join.TileAxis(line, points, np.zeros(n), np.ones(n, bool), None, 0, n)
+    settled = rng.random((2, n)) < 0.5
+    known = [
+        numba_join.open_candidates(
+            first,
+            np.full(99 + n, np.inf),
+            np.where(equal, 0.0, 1.0)[:, np.newaxis],
+            np.zeros((n, 1), int),
+        )
+        for first, equal in zip((11, 50), settled, strict=True)
+    ]
+    band = numba_join.Band(11, n, 0, *np.zeros(8))
+    strip = numba_join.Strip(50, n, 0.0, 0.0, 0.0, 0.0, True)
+    of_group = numba_join.SINGLE_LANES
+    for columns, left, (first, end) in itertools.product(
+        (True, False), range(0, n, of_group), ((0, 5), (30, 62))
+    ):
+        room = numba_join._open_room(length)
+        needs = (room.band.needed, room.single.band.needed), (
+            room.strip.needed, room.single.strip.needed,
+        )  # fmt: skip
+        for need in itertools.chain(*needs):
+            need[:] = 1.0
+        work = numba_join.Work(length, 0, False, columns, True, True)
+        join = numba_join.TileJoin(axis, axis, *known, room, work)
+        numba_join._settle(join, band, strip, first, end, left)
+        rows, cols = np.arange(n), np.arange(n)
+        changed = settled[0] & (rows >= first) & (rows < end)
+        for need in needs[0]:
+            assert_array_equal(need[:n] != 1, changed)
+        changed = settled[1] & (cols >= left) & (cols < left + of_group) & columns
+        for need, lane_of in zip(
+            needs[1], (numba_join.lane_of, numba_join.single_lane_of), strict=True
+        ):
+            found = need[[lane_of(column) for column in cols]]
+            assert_array_equal(found != 1, changed)
+            assert (found[changed] > 1e18).all()  # no score is as high
 
 
 def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):

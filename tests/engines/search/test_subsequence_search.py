@@ -211,6 +211,46 @@ def test_bounds_of_channels_are_the_sum_or_the_largest_of_those_of_each(rng, nam
 
 
 @pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_limits_of_strips_are_what_columns_behind_them_leave(rng, name, normalize):
+    """From the definition. Answers do not tell: with looser limits more cells are filled."""
+    length, n_windows = 2 * channels.NARROW + 9, channels.LANES + 7
+    line = rng.normal(size=(2, n_windows + length - 1)).cumsum(axis=1)
+    query = rng.normal(size=(2, length)).cumsum(axis=1)
+    piece = channels.prepare(line, np.ones(n_windows, bool), length, normalize)
+    work = search([query], [line], WARPINGS[name], normalize=normalize, n_neighbors=1)
+    of_query = channels._Search(work, 0, piece, np.zeros(1, np.uint8))
+    radius = min(int(work.warping.radius(length, length)), length - 1)
+    compared = Comparison(radius, normalize, work.warping.squared, work.warping.largest)
+    places = rng.permutation(n_windows)
+    windows = normalize_windows(
+        np.lib.stride_tricks.sliding_window_view(line, length, 1), normalize
+    )
+    windows = windows[:, places]
+    low, high = zip(
+        *(query_envelope(one, radius) for one in normalize_windows(query, normalize)), strict=True
+    )
+    low, high = np.array(low)[:, np.newaxis], np.array(high)[:, np.newaxis]
+    costs = np.maximum(0, np.maximum(windows - high, low - windows))
+    costs = (costs**2 if compared.squared else costs).sum(axis=0)
+    join = np.max if compared.largest else np.sum
+    # beside that of a window, and not just at it
+    cost = 1.001 * float(np.median(join(costs, axis=1)))
+    shape = 2, -(-length // channels.NARROW), channels.LANES
+    packed, limits = np.empty((2, length, 2, channels.LANES)), np.empty(shape)
+    channels.lay_windows(line, places, of_query._envelopes(radius), compared, cost, packed, limits)
+    # the last window fills the lanes that are left
+    filled = np.minimum(np.arange(2 * channels.LANES), n_windows - 1)
+    laid = packed.transpose(0, 3, 2, 1).reshape(len(filled), 2, length)
+    assert_allclose(laid, windows.swapaxes(0, 1)[filled], rtol=1e-9, atol=1e-12)
+    for strip in range(shape[1]):
+        behind = costs[filled, (strip + 1) * channels.NARROW :]
+        rest = join(behind, axis=1, initial=0.0)
+        wanted = np.where(rest <= cost, cost, -1.0) if compared.largest else cost - rest
+        assert_allclose(limits[:, strip].ravel(), wanted, rtol=1e-9, atol=1e-9 * cost)
+
+
+@pytest.mark.parametrize("name", WARPINGS)
 @pytest.mark.parametrize("exclusion", [None, 0, 40])
 def test_options_of_channels(rng, engine, name, exclusion):
     series = [make_channels(("walk", "noise"), n, rng) for n in (50, 24, 7)]
@@ -776,3 +816,39 @@ def test_lists_are_walked_by_any_number_of_blocks(rng, listed):
             limit=limit, found=found, n_found=count, kept=None,
         )  # fmt: skip
         assert_array_equal(np.sort(found.get()[: int(count.get()[0])]), near)
+
+
+@pytest.mark.gpu
+def test_segments_count_from_the_middle_of_their_points(rng):
+    """From the definition: float32 then keeps as much of them as it can."""
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    cp = importlib.import_module("cupy")
+    windows = importlib.import_module("skts.engines.cupy.search.windows")
+    step, pitch, n_points = 64, 84, 7 * 64 + 11
+    points = rng.normal(size=n_points)
+    # far from 0, below it, small, not finite in part and as a whole, of one value
+    points[64:148] += 1e6
+    points[148:256] = -1e6 - 1e-3 * rng.random(108)
+    points[256 : 256 + 84] = np.nan
+    points[270:340:7] = np.inf
+    points[384:] = 3.0
+    points[rng.integers(0, 256, 20)] = np.nan
+    n_segments = -(-n_points // step)
+    line, frames = cp.empty(n_segments * pitch, np.float32), cp.empty((n_segments, 2))
+    windows.load_kernel("search/search.cu", "segments")(
+        n_segments, windows.THREADS, points=cp.asarray(points), n_points=n_points, step=step,
+        pitch=pitch, line=line, frames=frames,
+    )  # fmt: skip
+    for k, (center, scale) in enumerate(frames.get()):
+        given = points[k * step : k * step + pitch]
+        there = np.isfinite(given)
+        low, high = (given[there].min(), given[there].max()) if there.any() else (0.0, 0.0)
+        assert center == low / 2 + high / 2
+        reach = max(high - center, center - low)
+        assert np.log2(scale) % 1 == 0
+        assert 0.5 <= reach * scale < 1 or reach == 0
+        wanted = np.zeros(pitch, np.float32)
+        wanted[: given.size][there] = (given[there] - center) * scale
+        assert_array_equal(line.get()[k * pitch : (k + 1) * pitch], wanted)

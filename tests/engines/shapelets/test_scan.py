@@ -124,6 +124,32 @@ def test_lines_promise_what_the_best_cut_has_where_members_have_errors_of_their_
         assert tight > 100
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_lines_promise_what_the_best_cut_has_where_errors_have_no_bound(rng, n_classes):
+    """What is behind such a distance is open up to the end of the line."""
+    n, open_gains = n_classes + 6, 0
+    labels = np.append(np.arange(n_classes), rng.integers(0, n_classes, 6))
+    for criterion, bound in (
+        (Criterion(labels, np.ones(n_classes)), promise),
+        (VarianceCriterion(rng.normal(size=n)), promise_of_variance),
+    ):
+        tables, scratch = criterion.tables(), make_scratch(n, n_classes)
+        for _ in range(100):
+            squares, errors = rng.uniform(0.5, 2.0, n), np.full(n, 1e-9)
+            endless = rng.permutation(n)[: rng.integers(1, 4)]
+            errors[endless] = np.inf
+            line = OrderLine(squares, np.zeros(n, bool), errors, np.inf)
+            gain, high, low = bound(line, tables, np.int64(-1), scratch)
+            exact = np.tile(squares, (200, 1))
+            exact[:, endless] = rng.uniform(0.0, 4.0, (200, endless.size))
+            cuts = criterion.best_cuts(np.sqrt(exact), np.zeros(200, bool))
+            assert gain >= cuts.gain.max()
+            assert (cuts.gap[cuts.gain == gain] <= high).all()
+            assert low == -np.inf
+            open_gains += cuts.gain.min() < cuts.gain.max()
+    assert open_gains > 100
+
+
 @pytest.mark.parametrize("of_series", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
 @pytest.mark.parametrize("least", [0.0, 2.5])
