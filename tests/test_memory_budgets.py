@@ -298,7 +298,8 @@ def test_peaks(name, budget):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FROM_FILES)
 def test_files_larger_than_the_budget_are_not_loaded(name, tmp_path):
-    peak, inputs = _peak(MAPPING, FROM_FILES[name], 64, tmp_path)
+    # the first process may compile kernels, which takes 200 MiB
+    _, (peak, inputs) = (_peak(MAPPING, FROM_FILES[name], 64, tmp_path) for _ in range(2))
     # 96 MiB that allocators do not give back, and answers
     assert peak <= 2**26 + 3 * 2**25 < inputs
     assert sorted(path.name for path in tmp_path.iterdir()) == ["large", "small"]
