@@ -546,7 +546,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "profile/channel_candidates.py": [
         (
             "open_known",
-            "tops[place, at] = hint[first + place, at] * (1 + ROUNDING) + LOST",
+            "hint[first : first + n] * (1 + ROUNDING) + LOST,",
             ("1 -> 2",),
             LOOSER,
         ),

@@ -132,22 +132,24 @@ class PairBounds(NamedTuple):
     sorted: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def open_known(first, looking, hint, distances, indices, pairs):
+def open_known(
+    first: int,
+    looking: np.ndarray,
+    hint: np.ndarray,
+    distances: np.ndarray,
+    indices: np.ndarray,
+    pairs: int,
+) -> Known:
     """Return candidates of windows that are known to have neighbours with sums up to `hint`.
 
     The list has room for so many pairs beside `LISTED`.
     """
     n, n_dimensions = distances.shape
-    tops = np.empty((n, n_dimensions))
-    for place in range(n):
-        for at in range(n_dimensions):
-            tops[place, at] = hint[first + place, at] * (1 + ROUNDING) + LOST
     n_entries = LISTED + pairs * n_dimensions
     return Known(
         first,
         looking,
-        tops,
+        hint[first : first + n] * (1 + ROUNDING) + LOST,
         distances,
         indices,
         np.empty((n_entries, 3), np.int64),

@@ -114,17 +114,30 @@ def pack(values, lengths):
     return middles, centered
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def prepare(values, lengths, middles, centered, run):
+def prepare(
+    values: np.ndarray,
+    lengths: np.ndarray,
+    middles: np.ndarray,
+    centered: np.ndarray,
+    run: np.ndarray,
+) -> Prepared:
     """Describe the windows of some series of one channel, for several lengths; see `Prepared`."""
     n, width = values.shape
-    most = width - run[0] + 1
+    most = width - int(run[0]) + 1
     shape = run.size, n, most
-    mean, lead, trail, weight = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
     # the walk looks a few columns ahead
-    packed = run.size, (n + LANES - 1) // LANES, (most + DIAGONALS) * LANES
-    q, s, w = np.zeros(packed), np.zeros(packed), np.zeros(packed)
-    constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 5))
+    packed = run.size, -(-n // LANES), (most + DIAGONALS) * LANES
+    moments, steps = (np.zeros(shape) for _ in range(4)), (np.zeros(packed) for _ in range(3))
+    made = Prepared(*moments, *steps, np.zeros(shape, np.bool_), np.zeros((run.size, n, 5)))
+    _describe_windows(values, lengths, middles, centered, run, made)
+    return made
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _describe_windows(values, lengths, middles, centered, run, made):
+    """Write what `prepare` describes."""
+    mean, lead, trail, weight, q, s, w, constant, largest = made
+    n, width = values.shape
     for k in range(run.size):
         length = run[k]
         for b in range(n):
@@ -150,7 +163,6 @@ def prepare(values, lengths, middles, centered, run):
             for t in range(width):
                 largest[k, b, 3] = max(largest[k, b, 3], abs(line[t]))
             largest[k, b, 4] = abs(middles[b])
-    return Prepared(mean, lead, trail, weight, q, s, w, constant, largest)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
