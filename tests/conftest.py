@@ -6,6 +6,7 @@ import gc
 import os
 import secrets
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,11 @@ def pytest_collection():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark what is slow on the CPU alone; sort out what the emulator of a GPU cannot run."""
+def pytest_collection_modifyitems(config, items):
+    """Mark what is slow on the CPU alone; sort out what the emulator of a GPU cannot run.
+
+    With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run.
+    """
     for item in items:
         if item.get_closest_marker("compiles"):
             given = item.callspec.params
@@ -69,6 +73,17 @@ def pytest_collection_modifyitems(items):
         from left_out import sort_out
 
         sort_out(items)
+    share, functions = int(os.environ.get("SKTS_TEST_SHARE", "1")), set()
+    if share > 1:
+        left_out = []
+        for item in [one for one in items if not one.get_closest_marker("gpu")]:
+            function = item.nodeid.partition("[")[0]
+            if function in functions and zlib.crc32(item.nodeid.encode()) % share:
+                left_out.append(item)
+            functions.add(function)
+        gone = set(left_out)
+        items[:] = [one for one in items if one not in gone]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_runtest_setup(item):
