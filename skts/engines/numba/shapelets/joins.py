@@ -127,8 +127,10 @@ def prepare(
     shape = run.size, n, most
     # the walk looks a few columns ahead
     packed = run.size, -(-n // LANES), (most + DIAGONALS) * LANES
-    moments, steps = (np.zeros(shape) for _ in range(4)), (np.zeros(packed) for _ in range(3))
-    made = Prepared(*moments, *steps, np.zeros(shape, np.bool_), np.zeros((run.size, n, 5)))
+    mean, lead, trail, weight = np.zeros((4, *shape))
+    q, s, w = np.zeros((3, *packed))
+    constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 5))
+    made = Prepared(mean, lead, trail, weight, q, s, w, constant, largest)
     _describe_windows(values, lengths, middles, centered, run, made)
     return made
 
