@@ -18,8 +18,10 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from skts import KShapeClusterer
+from skts.cluster import choose_n_clusters
 from skts.datasets import make_shifted_shapes
 from skts.metrics import pairwise_sbd
+from skts.plotting import ClusterChoiceDisplay
 
 X, y = make_shifted_shapes(120, 96, n_shapes=4, max_shift=16, noise=0.4, random_state=2)[:2]
 counts = np.arange(2, 9)
@@ -77,3 +79,14 @@ plt.show()
 
 best = models[int(np.argmax(silhouette))]
 print(f"{best.n_clusters} clusters, adjusted Rand index {adjusted_rand_score(y, best.labels_):.2f}")
+
+# %%
+# The first two questions in one call
+# -----------------------------------
+# :func:`~skts.cluster.choose_n_clusters` fits every number, takes silhouettes under the distance of
+# the clusterer, and keeps the best fit.
+
+choice = choose_n_clusters(KShapeClusterer(n_init=3, random_state=0), X, counts)
+print(choice.best, np.allclose(choice.silhouette, silhouette))
+ClusterChoiceDisplay.from_choice(choice)
+plt.show()

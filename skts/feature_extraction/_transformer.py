@@ -251,7 +251,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
             Training series; or a list of arrays of any lengths. NaN at the end is padding.
         y : array-like of shape (n_samples,) or None, default None
-            Class labels.
+            Class labels. For a regression give None: numbers as targets are refused.
 
         Returns
         -------
