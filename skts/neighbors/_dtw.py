@@ -68,10 +68,10 @@ class DTWNearestNeighbor(
         of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
-        of the training series, each matched in full. Queries and training series may have any
-        lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
-        in float64 whatever `precision` says. Under a function as the cost every shift of every
-        training series is tried, which takes far longer.
+        of the training series, each matched in full. For "dtw" and "dog_keeper", with queries and
+        training series of any lengths, and "euclidean", with those of one length, in global
+        alignment. Answers are certified in float64 whatever `precision` says. Under a function as
+        the cost every shift of every training series is tried, which takes far longer.
     weights : {"uniform", "distance"} or callable, default "uniform"
         Weights of the votes: "uniform" gives each neighbour 1, "distance" the inverse of its
         distance (neighbours at distance 0 then outvote all others). A callable takes an array of

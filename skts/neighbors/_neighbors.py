@@ -59,10 +59,10 @@ class DTWNeighbors(NeighborsMixin, BaseEstimator):
         of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
-        of the training series, each matched in full. Queries and training series may have any
-        lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
-        in float64 whatever `precision` says. Under a function as the cost every shift of every
-        training series is tried, which takes far longer.
+        of the training series, each matched in full. For "dtw" and "dog_keeper", with queries and
+        training series of any lengths, and "euclidean", with those of one length, in global
+        alignment. Answers are certified in float64 whatever `precision` says. Under a function as
+        the cost every shift of every training series is tried, which takes far longer.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries

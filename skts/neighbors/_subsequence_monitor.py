@@ -431,24 +431,28 @@ class _Watch(NamedTuple):
         before, seen = (max(0, end - length + 1) for end in ends)
         starts, distances = [np.empty(0, np.int64)], [np.empty(0)]
 
-        def decide(some: Undecided, stop: float, oldest: float) -> Undecided:
-            reported, left = some.decide(exclusion, stop, oldest)
+        def decide(some: Undecided, stop: float, oldest: float, known: float) -> Undecided:
+            reported, left = some.decide(exclusion, stop, oldest, known)
             starts.append(some.starts[reported])
             distances.append(some.distances[reported])
             return left
 
-        at = (before // self.grid + 1) * self.grid
+        at, known = (before // self.grid + 1) * self.grid, before
         if at > seen and not final:
-            reported, left = undecided.decide(exclusion, seen, -np.inf)
+            reported, left = undecided.decide(exclusion, seen, -np.inf, known)
             return undecided.starts[reported], undecided.distances[reported], left
-        while at <= seen and undecided.starts.size:
-            some, later = undecided.split(at)
-            if some.starts.size:
-                undecided = decide(some, at, at - self.grid).add(later.starts, later.distances)
+        undecided, later = undecided.split(min(at, seen))
+        while at <= seen and undecided.starts.size + later.starts.size:
+            if undecided.starts.size:
+                undecided = decide(undecided, at, at - self.grid, known)
+                known = at
                 at += self.grid
             else:
                 at = (int(later.starts[0]) // self.grid + 1) * self.grid
-        undecided = decide(undecided, np.inf if final else seen, np.inf if final else -np.inf)
+            some, later = later.split(min(at, seen))
+            undecided = undecided.add(some.starts, some.distances)
+        oldest = np.inf if final else -np.inf
+        undecided = decide(undecided, np.inf if final else seen, oldest, known)
         return np.concatenate(starts), np.concatenate(distances), undecided
 
 

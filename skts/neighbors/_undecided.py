@@ -9,6 +9,7 @@ nearer ones among them are decided.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -83,7 +84,9 @@ class Undecided(NamedTuple):
             *(one[count:] for one in self)
         )
 
-    def decide(self, exclusion: int, stop: float, before: float) -> tuple[np.ndarray, Self]:
+    def decide(
+        self, exclusion: int, stop: float, before: float, known: float = -np.inf
+    ) -> tuple[np.ndarray, Self]:
         """Decide what can be decided.
 
         Parameters
@@ -94,6 +97,9 @@ class Undecided(NamedTuple):
             All windows that start before this have been seen; infinity ends the stream.
         before : float
             Windows that start before this are decided in any case, as if the stream ended here.
+        known : float
+            What `stop` was in the last decision, which left the windows here that start before it;
+            minus infinity if there was none.
 
         Returns
         -------
@@ -103,46 +109,86 @@ class Undecided(NamedTuple):
             What is left.
         """
         before = min(before, stop)
-        matches, undecided = self._choose(self.matches, exclusion, stop)
+        matches, undecided = self._choose_last(exclusion, stop, known)
         if before > -np.inf and (undecided & (self.starts < before)).any():
             ended, _ = self._choose(matches, exclusion, np.inf)
             matches |= ended & (self.starts < before)
             matches, undecided = self._choose(matches, exclusion, stop, before)
-        first = min(stop, self.starts[undecided].min(initial=np.iinfo(np.int64).max))
+        first = min(stop, self.starts[undecided.argmax()] if undecided.any() else np.inf)
         keep = undecided | (matches & (self.starts + exclusion >= first))
         reported = np.flatnonzero(matches & ~self.matches)
+        if keep.all():
+            return reported, self._replace(matches=matches)
         return reported, type(self)(self.starts[keep], self.distances[keep], matches[keep])
 
+    def _choose_last(
+        self, exclusion: int, stop: float, known: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which windows are matches, and which are undecided: those before a place as they were.
+
+        Windows that are far enough before `known` have had all windows around them seen: they stay
+        undecided as long as those around them do. Where one of these has been decided, twice as
+        many windows are looked at.
+        """
+        count = self.starts.size
+        first = int(np.searchsorted(self.starts, known - exclusion))
+        while first > 0:
+            held, reach = self.starts[first - 1] + 1, self.starts[first - 1] + exclusion
+            left, beside = np.searchsorted(self.starts, [held - exclusion, reach + 1]).tolist()
+            last = type(self)(*(one[left:] for one in self))
+            chosen = last._choose(last.matches, exclusion, stop, held=held)
+            matches, undecided = self.matches.copy(), ~self.matches
+            matches[left:], undecided[left:] = chosen
+            if (undecided | self.matches)[first:beside].all():
+                return matches, undecided
+            first = max(0, 2 * first - count)
+        return self._choose(self.matches, exclusion, stop)
+
     def _choose(
-        self, matches: np.ndarray, exclusion: int, stop: float, before: float = -np.inf
+        self,
+        matches: np.ndarray,
+        exclusion: int,
+        stop: float,
+        before: float = -np.inf,
+        held: float = -np.inf,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Which windows are matches, and which are undecided, best first.
 
-        A window that starts before `before` is no match if it is not one of `matches`.
+        A window that starts before `before` is no match if it is not one of `matches`; one that
+        starts before `held` is undecided.
         """
         matches, undecided = matches.copy(), np.zeros(matches.size, bool)
-        width = exclusion + 1
-        # of each stretch of exclusion + 1 starts: the match, and first and last undecided window
-        taken = {start // width: start for start in self.starts[matches].tolist()}
-        waiting: dict[int, tuple[int, int]] = {}
-        order = np.lexsort((self.starts, self.distances))
-        for entry in order[~matches[order]].tolist():
-            start = int(self.starts[entry])
-            here = start // width
-            near = [taken[one] for one in (here - 1, here, here + 1) if one in taken]
-            if start < before or (near and min([abs(start - one) for one in near]) <= exclusion):
+        starts, width = self.starts.tolist(), exclusion + 1
+        # a byte for each window: whether it is a match, or near one
+        decided = bytearray((self.starts < before).tobytes())
+
+        def take(start: int) -> None:
+            low = bisect_left(starts, start - exclusion)
+            high = bisect_right(starts, start + exclusion, low)
+            decided[low:high] = b"\1" * (high - low)
+
+        for start in self.starts[matches].tolist():
+            take(start)
+        # of each stretch of exclusion + 1 starts: first and last undecided window
+        lowest: dict[int, int] = {}
+        highest: dict[int, int] = {}
+        # equally near ones by start
+        for entry in np.argsort(self.distances, kind="stable").tolist():
+            if decided[entry]:
                 continue
-            low, high = waiting.get(here, (start, start))
-            earlier, later = waiting.get(here - 1), waiting.get(here + 1)
+            start = starts[entry]
+            here = start // width
             if (
-                here in waiting
-                or (earlier is not None and start - earlier[1] <= exclusion)
-                or (later is not None and later[0] - start <= exclusion)
+                here in lowest
+                or start - highest.get(here - 1, -np.inf) <= exclusion
+                or lowest.get(here + 1, np.inf) - start <= exclusion
                 or start + exclusion >= stop
+                or start < held
             ):
                 undecided[entry] = True
-                waiting[here] = min(low, start), max(high, start)
+                lowest[here] = min(start, lowest.get(here, start))
+                highest[here] = max(start, highest.get(here, start))
             else:
                 matches[entry] = True
-                taken[here] = start
+                take(start)
         return matches, undecided

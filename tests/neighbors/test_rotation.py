@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from reference_rotation import rotation_distance
 from sklearn.model_selection import cross_val_score
 
-from skts import DTWNearestNeighbor
+from skts import DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors
 from skts.datasets import make_cylinder_bell_funnel
 from tests.contract import check_with_scikit_learn
 
@@ -124,14 +124,19 @@ def test_several_lengths(engine, rng, options):
         assert_array_equal(near[row], np.flatnonzero(matrix[row] <= 2.0))
 
 
-def test_without_warping_one_length_is_needed(data):
-    X, y, _ = data
-    model = DTWNearestNeighbor(metric="euclidean", rotation_invariant=True)
+@pytest.mark.parametrize(
+    "estimator", [DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors]
+)
+def test_without_warping_one_length_is_needed(data, estimator):
+    X, y = data[0], np.arange(9)
+    pages = " ".join(estimator.__doc__.split())
+    assert 'series of any lengths, and "euclidean", with those of one length' in pages
+    model = estimator(metric="euclidean", rotation_invariant=True)
     with pytest.raises(ValueError, match="needs series of one length: one has 8 time points"):
         model.fit([X[0], X[1][:7]], y[:2])
     model.fit(X, y)
     with pytest.raises(ValueError, match="needs series of one length: one has 5 time points"):
-        model.predict([X[0][:5]])
+        model.kneighbors([X[0][:5]])
 
 
 def test_precomputed_distances_know_of_no_turns(data):

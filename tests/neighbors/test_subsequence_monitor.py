@@ -187,6 +187,49 @@ def test_decisions_are_those_of_plain_loops_and_their_memory_is_bounded(seeds):
     assert waited > len(seeds) // 20
 
 
+def looked_at(monkeypatch, distances, exclusion, grid, step):
+    """Windows that decisions of a stream in equal pieces look at."""
+    counts, choose = [], Undecided._choose
+
+    def counted(self, matches, *options, **others):
+        counts.append(matches.size)
+        return choose(self, matches, *options, **others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Undecided, "_choose", counted)
+        stream(distances, exclusion, grid, [*range(step, len(distances), step)])
+    return sum(counts)
+
+
+@pytest.mark.parametrize("kind", ["falling", "rising", "noise", "equal", "falls back"])
+def test_an_update_looks_at_the_last_windows_alone(rng, monkeypatch, kind):
+    n_windows, exclusion, step = 4000, 10, 50
+    distances = {
+        "falling": np.linspace(2, 1, n_windows),
+        "rising": np.linspace(1, 2, n_windows),
+        "noise": rng.random(n_windows),
+        "equal": np.ones(n_windows),
+        "falls back": np.linspace(2, 1, n_windows) - (np.arange(n_windows) % 999 == 998),
+    }[kind]
+    # each update looks at its own windows, and at some before them; decided ones are gone
+    most = 8 * n_windows
+    assert looked_at(monkeypatch, distances, exclusion, 10**6, step) < most
+    assert looked_at(monkeypatch, distances, exclusion, 300, step) < 2 * most
+
+
+def test_windows_of_one_update_are_added_part_by_part(monkeypatch):
+    added, add = [], Undecided.add
+
+    def counted(self, starts, distances):
+        added.append(starts.size)
+        return add(self, starts, distances)
+
+    monkeypatch.setattr(Undecided, "add", counted)
+    stream(np.linspace(2, 1, 3000), 10, 20, [])
+    # by the update, and once more by the parts that are decided
+    assert sum(added) <= 2 * 3000
+
+
 def test_a_match_is_reported_as_soon_as_it_is_certain(rng):
     x, pattern = rng.normal(size=100), np.hanning(12)
     x[40:52] += 30 * pattern

@@ -49,6 +49,32 @@ DATA = {
 }
 
 
+@pytest.mark.parametrize("squared", [True, False])
+def test_four_rows_at_once_are_those_one_after_the_other(rng, squared):
+    cell, never = cell_of(Warping(cost="squared" if squared else "absolute")), np.zeros(1, np.uint8)
+
+    def warped(warp, x, y, radius, limit):
+        """Cost and reach of the best path, and the cost without its reach."""
+        row, reaches = np.full(x.shape[-1] + 2, np.nan), np.full(x.shape[-1] + 2, -1)
+        allowed = np.full(x.shape[-1], limit)
+        cost = warp(x, y, radius, allowed, cell, row, reaches, never)
+        row[:] = np.nan
+        return cost, reaches[-2], warp(x, y, radius, allowed, cell, row, None, never)
+
+    for _ in range(400):
+        n = int(rng.integers(1, 50))
+        x, y = rng.normal(size=(2, n)).cumsum(axis=1)
+        if rng.random() < 0.3:
+            x, y = np.round(x), np.round(y)
+        radius = int(rng.integers(0, n))
+        cost, reach, _ = warped(kernels._warp, x[np.newaxis], y[np.newaxis], radius, np.inf)
+        for limit in (np.inf, cost, 1.5 * cost):
+            found = warped(kernels._warp_together, x, y, radius, limit)
+            assert found == (cost, reach, cost)
+        found = warped(kernels._warp_together, x, y, radius, 0.9 * cost)
+        assert cost == 0 or min(found[0], found[2]) > 0.9 * cost
+
+
 @pytest.mark.parametrize("cost", ["squared", "absolute"])
 @pytest.mark.parametrize("kind", DATA)
 def test_neighbors_at_every_window(fast_engine, rng, kind, cost):

@@ -44,6 +44,7 @@ from skts.engines.families.profile.lines import (
 )
 from skts.engines.families.profile.nearest import Nearest
 from skts.engines.numba.profile import join as numba_join
+from skts.engines.numba.profile.lines import repeats
 
 
 def make_line(kind, n, rng):
@@ -521,6 +522,67 @@ def test_equal_windows_need_nothing_from_now_on(rng):
             found = need[[lane_of(column) for column in cols]]
             assert_array_equal(found != 1, changed)
             assert (found[changed] > 1e18).all()  # no score is as high
+
+
+def plateaus(rng, n):
+    """Noise, and stretches at whole levels, whose windows are as far from others as each other."""
+    line = rng.normal(size=n)
+    for first in range(0, n, n // 4):
+        line[first : first + n // 8] = rng.integers(-1, 2)
+    return line
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("exclusion", [0, 3, 40])
+def test_the_first_of_repeated_raw_windows_count(rng, fast_engine, k, exclusion):
+    line = plateaus(rng, 240)
+    line[100] = np.nan
+    a, b = ConcatenatedSeries.of([line]), ConcatenatedSeries.of([plateaus(rng, 130), line[:60]])
+    excluded = np.zeros(234, bool)
+    excluded[[5, 6, 150]] = True
+    for options in ({}, {"sides": True}, {"excluded": excluded}, {"since": 70}):
+        join = Join(a, None, 7, exclusion, n_neighbors=k, normalize=False, **options)
+        check_all(join, fast_engine)
+        found = run_in_tiles(join, fast_engine, rng)
+        assert_array_equal(found.indices, run(join, engine=fast_engine).indices)
+    check_all(Join(a, b, 7, n_neighbors=k, normalize=False), fast_engine)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_repeated_windows_are_those_of_the_definition(rng, count):
+    line = np.repeat(rng.integers(0, 2, 40), rng.integers(1, 9, 40)).astype(np.float64)
+    length, n_windows = 3, line.size - 2
+    regular = rng.random(n_windows) < 0.95
+    windows = [line[start : start + length].tolist() for start in range(n_windows)]
+    for first, stop in ((0, n_windows), (9, 70), (20, 20 + count), (5, 5)):
+        expected = [
+            first + count <= place < stop
+            and all(windows[place - step] == windows[place] for step in range(count + 1))
+            and all(regular[place - count : place + 1])
+            for place in range(n_windows)
+        ]
+        found = repeats(line, regular, (first, stop), length, count)
+        assert_array_equal(found, expected)
+        assert found.any() == (stop - first > 50)
+
+
+def test_few_of_repeated_raw_windows_are_looked_at(rng, monkeypatch):
+    candidates = []
+
+    def watched(a, b, *others):
+        for side in (a, b):
+            weights = side.steps.weight[side.first : side.stop]
+            candidates.append(np.count_nonzero(weights > 0) / weights.size)
+        return search(a, b, *others)
+
+    search = numba_join.search
+    monkeypatch.setattr("skts.engines.numba.profile.tiles.search", watched)
+    run(
+        Join(ConcatenatedSeries.of([plateaus(rng, 2000)]), None, 50, 12, normalize=False),
+        engine="numba",
+    )
+    # half of the points are stretches of 250, and 200 windows of each repeat the first one
+    assert 0.3 < max(candidates) < 0.7
 
 
 def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):

@@ -11,7 +11,16 @@ from ...core.series import read_only
 from ...families.profile.lines import Frame, SearchLine, step_factors
 from ...host import windows
 
-__all__ = ["HEIGHTS", "Searched", "Steps", "PreparedLine", "grown_steps", "make_steps", "weigh"]
+__all__ = [
+    "HEIGHTS",
+    "Searched",
+    "Steps",
+    "PreparedLine",
+    "grown_steps",
+    "make_steps",
+    "repeats",
+    "weigh",
+]
 
 #: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
 #: so much in size that rounding errors of large ones would bury small ones.
@@ -186,6 +195,43 @@ class Steps(NamedTuple):
 def weigh(weight: np.ndarray, regular: np.ndarray, level: float) -> np.ndarray:
     """Weights that let windows that take part in nothing score nothing."""
     return np.where(regular, weight, -level)
+
+
+def repeats(
+    points: np.ndarray, regular: np.ndarray, span: tuple[int, int], length: int, count: int
+) -> np.ndarray:
+    """Where a window equals each of so many before it, point by point, all within a span.
+
+    Such windows are as far from any other, and come later: none of them is among the first `count`
+    of equally near neighbours of a window that may have those before it.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points,), float64
+        The line as it came.
+    regular : ndarray of shape (n_windows,), bool
+        Which windows take part.
+    span : (int, int)
+        The first window of the span, and the first behind it.
+    length, count : int
+        Points of a window, and how many it equals.
+
+    Returns
+    -------
+    ndarray of shape (n_windows,), bool
+    """
+    found, (first, stop) = np.zeros(regular.size, bool), span
+    still = points[first + 1 : stop + length - 1] == points[first : stop + length - 2]
+    if stop - first <= count or not still.any():
+        return found
+    # count + 1 windows that follow each other: all points are one number, and all take part
+    moves = np.concatenate([[0], np.cumsum(~still)])
+    gaps = np.concatenate([[0], np.cumsum(~regular[first:stop])])
+    n_points = length + count
+    found[first + count : stop] = (moves[n_points - 1 :] == moves[: 1 - n_points]) & (
+        gaps[count + 1 :] == gaps[: -count - 1]
+    )
+    return found
 
 
 def make_steps(line: Searched, length: int, level: float) -> Steps:

@@ -29,7 +29,7 @@ from ...host import by_numpy, windows
 from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
 from .join import TileAxis, Work, search
-from .lines import PreparedLine, Searched, Steps, grown_steps, make_steps, weigh
+from .lines import PreparedLine, Searched, Steps, grown_steps, make_steps, repeats, weigh
 
 __all__ = ["JoinTiles"]
 
@@ -157,14 +157,25 @@ class JoinTiles:
             lead=steps_b.trail if normalize else steps_b.lead,
             trail=steps_b.lead if normalize else -steps_b.trail,
         )
-        if reduction.excluded is not None:
+        first = max(tile.col, reduction.since) if reduction.within else tile.col
+        spans = (tile.row, tile.row_stop), (first, tile.col_stop)
+        repeated = [np.zeros(regular.size, bool) for regular in (regular_a, regular_b)]
+        if not normalize:
+            repeated = [
+                repeats(line.points, regular, span, length, k)
+                for line, regular, span in zip(
+                    certified, (regular_a, regular_b), spans, strict=True
+                )
+            ]
+        if reduction.excluded is not None or any(some.any() for some in repeated):
             steps_a, steps_b = (
-                steps._replace(weight=weigh(steps.weight, regular, level))
-                for steps, regular in ((steps_a, regular_a), (steps_b, regular_b))
+                steps._replace(weight=weigh(steps.weight, regular & ~some, level))
+                for steps, regular, some in zip(
+                    (steps_a, steps_b), (regular_a, regular_b), repeated, strict=True
+                )
             )
         rows = Nearest.none(tile.shape[0], k)
         cols = Nearest.none(tile.shape[1] if reduction.within else 0, k)
-        first = max(tile.col, reduction.since) if reduction.within else tile.col
         known = reduction.hint or [np.full(n, np.inf) for n in reduction.shape]
         # in the units of the search; infinity stays
         hint = tuple(
@@ -182,7 +193,7 @@ class JoinTiles:
                 lines,
                 (regular_a, regular_b),
                 (steps_a, steps_b),
-                ((tile.row, tile.row_stop), (first, tile.col_stop)),
+                spans,
                 strict=True,
             )
         )
@@ -192,6 +203,9 @@ class JoinTiles:
             bool(single),
         )
         search(*sides, work, hint, tuple(rows), tuple(found), cancel)
+        if repeated[1].any():
+            columns = np.flatnonzero(repeated[1])
+            _take_repeats(rows, tile, columns, regular_a, certified, work, cancel)
         if reduction.within and first > tile.col:
             cols.add(slice(first - tile.col, None), found)
         return JoinPart(rows, cols)
@@ -317,6 +331,33 @@ def _measure(
         *(reduction.length, found, cancel, reduction.normalize or None),
     )
     return found
+
+
+def _take_repeats(
+    rows: Nearest,
+    tile: Tile,
+    repeated: np.ndarray,
+    regular: np.ndarray,
+    lines: Sequence[Line],
+    work: Work,
+    cancel: np.ndarray,
+) -> None:
+    """Take columns that repeat those before them where one of these is too near to a row."""
+    (own, others), k = lines, rows.distances.shape[1]
+    for apart in range(work.least_apart + 1, work.least_apart + 1 + k):
+        columns = repeated[(repeated >= tile.row + apart) & (repeated < tile.row_stop + apart)]
+        columns = columns[regular[columns - apart]]
+        # some may have been measured by the search
+        found = rows.indices[columns - apart - tile.row] == columns[:, np.newaxis]
+        columns = columns[~found.any(axis=1)]
+        distances = np.empty(columns.size)
+        windows.pair_distances(
+            *(own.points, columns - apart, own.mean, own.inverse),
+            *(others.points, columns, others.mean, others.inverse),
+            *(work.length, distances, cancel, work.normalize),
+        )
+        new = Nearest(distances[:, np.newaxis], columns[:, np.newaxis])
+        rows.add(columns - apart - tile.row, new)
 
 
 def _scaled(values: np.ndarray, unit: float, parts: Sequence[slice]) -> np.ndarray:
