@@ -178,7 +178,7 @@ def dtw_barycenter(
     matched with that of the average as well, and the last ones. A point that all paths leave out,
     as those of "erp", "edr" and "lcss" may, stays as it is. Under "msm" each channel has paths of
     its own. The inertia is the sum of squared distances under "dtw", "adtw", "wdtw", "ddtw",
-    "dog_keeper" and "euclidean", and that of distances under "msm", "twe", "erp", "edr" and "lcss".
+    "shape_dtw", "dog_keeper" and "euclidean", and that of distances under "msm", "twe", "erp", "edr" and "lcss".
     The mean minimises it for given paths, so that no iteration raises it, under "dtw", "adtw" and
     "euclidean" alone. Under all others an iteration may raise it: the best average is returned,
     which is no worse than the start.

@@ -69,13 +69,13 @@ class DTWNearestNeighbor(
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series, each matched in full. Queries and training series may have any
-        lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
-        in float64 whatever `precision` says. Under a function as the cost every shift of every
-        training series is tried, which takes far longer.
+        lengths; "euclidean" needs one for all. For "dtw", "dog_keeper" and "euclidean" in global
+        alignment. Answers are certified in float64 whatever `precision` says. Under a function as
+        the cost every shift of every training series is tried, which takes far longer.
     weights : {"uniform", "distance"} or callable, default "uniform"
         Weights of the votes: "uniform" gives each neighbour 1, "distance" the inverse of its
         distance (neighbours at distance 0 then outvote all others). A callable takes an array of
-        distances and returns one of weights.
+        distances and returns one of weights, of which infinite ones likewise outvote all others.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries

@@ -60,9 +60,9 @@ class DTWNeighbors(NeighborsMixin, BaseEstimator):
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series, each matched in full. Queries and training series may have any
-        lengths. For "dtw", "dog_keeper" and "euclidean" in global alignment. Answers are certified
-        in float64 whatever `precision` says. Under a function as the cost every shift of every
-        training series is tried, which takes far longer.
+        lengths; "euclidean" needs one for all. For "dtw", "dog_keeper" and "euclidean" in global
+        alignment. Answers are certified in float64 whatever `precision` says. Under a function as
+        the cost every shift of every training series is tried, which takes far longer.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries
