@@ -163,10 +163,11 @@ class DTWKMeans(
 
     Centres under other metrics are those of `skts.averages.dtw_barycenter`: each point becomes the
     mean of the points that the best paths match with it. The inertia adds up squared distances
-    under "dtw", "adtw", "wdtw", "ddtw", "dog_keeper" and "euclidean", and distances under "msm",
-    "twe", "erp", "edr" and "lcss". No iteration raises it under "dtw", "adtw" and "euclidean";
-    under all others one may, a run ends after five in a row that do not lower it, and the best is
-    kept. Each iteration compares all series with all centres, but under "dtw" and "euclidean".
+    under "dtw", "adtw", "wdtw", "ddtw", "shape_dtw", "dog_keeper" and "euclidean", and distances
+    under "msm", "twe", "erp", "edr" and "lcss". No iteration raises it under "dtw", "adtw" and
+    "euclidean"; under all others one may, a run ends after five in a row that do not lower it, and
+    the best is kept. Each iteration compares all series with all centres, but under "dtw" and
+    "euclidean".
 
     `predict` and `transform` use the parameters that the estimator has when they are called: after
     `set_params(metric=...)` or `set_params(window=...)` they compare series with the centres of the
