@@ -490,12 +490,13 @@ def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarra
     Returns
     -------
     ndarray of shape (n_queries, n_neighbors)
-        The weights; where distances are 0, ones for these and zeros for all others.
+        The weights; where some of a row are infinite, as at distance 0, ones for these and zeros
+        for all others.
 
     Raises
     ------
     ValueError
-        If a function returns another shape.
+        If a function returns another shape, or what is no weight.
     """
     if weights == "uniform":
         return np.ones_like(distances)
@@ -506,11 +507,27 @@ def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarra
                 f"weights returned shape {found.shape} for distances of shape {distances.shape}; "
                 "return one weight for each distance."
             )
-        return found
-    exact = distances == 0
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / distances
-    return np.where(exact.any(axis=1, keepdims=True), exact.astype(float), inverse)
+        found = _check_weights(found, distances)
+    else:
+        with np.errstate(divide="ignore"):
+            found = 1.0 / distances
+    endless = np.isposinf(found)
+    return np.where(endless.any(axis=1, keepdims=True), endless.astype(float), found)
+
+
+def _check_weights(found: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Weights that a function returned, as float64."""
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"weights returned an array of {found.dtype}; return real numbers.")
+    found = found.astype(np.float64)
+    wrong = np.argwhere(np.isnan(found) | np.isneginf(found))
+    if wrong.size:
+        row, column = wrong[0].tolist()
+        raise ValueError(
+            f"weights returned {found[row, column]} for query {row}, at the distance "
+            f"{distances[row, column]:g}; return numbers, of which inf counts more than all others."
+        )
+    return found
 
 
 def check_distances(matrix: Series, n_columns: int) -> np.ndarray:

@@ -505,8 +505,11 @@ class _Award:
         agree = self.labels[voted] == self.labels[voting]
         # ranks times the number of classes less one are integers; in a single class all agree
         rank = np.bincount(voted, np.where(agree, max(1, n_classes - 1), -2), n)
+        distances = _in_range(found.distance)[voting]
+        # the nearest first: sums of equal distances are equal, whatever the order of the voters
+        order = np.argsort(distances, kind="stable")
         with np.errstate(divide="ignore", over="ignore"):
-            nearness = np.bincount(voted, 1.0 / _in_range(found.distance)[voting] ** 2, n)
+            nearness = np.bincount(voted[order], 1.0 / distances[order] ** 2, n)
         lowest = np.flatnonzero(self.nearest.kept)
         for worth in (rank, nearness):
             lowest = lowest[worth[lowest] == worth[lowest].min()]

@@ -75,7 +75,7 @@ class DTWNearestNeighbor(
     weights : {"uniform", "distance"} or callable, default "uniform"
         Weights of the votes: "uniform" gives each neighbour 1, "distance" the inverse of its
         distance (neighbours at distance 0 then outvote all others). A callable takes an array of
-        distances and returns one of weights.
+        distances and returns one of weights, of which infinite ones likewise outvote all others.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries

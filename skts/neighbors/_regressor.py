@@ -63,7 +63,7 @@ class DTWNearestNeighborRegressor(NeighborsMixin, RegressorMixin, BaseEstimator)
     weights : {"uniform", "distance"} or callable, default "uniform"
         Weights of the mean: "uniform" gives each neighbour 1, "distance" the inverse of its
         distance (neighbours at distance 0 then stand for all). A callable takes an array of
-        distances and returns one of weights.
+        distances and returns one of weights, of which infinite ones likewise stand for all.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries
@@ -194,7 +194,7 @@ class DTWNearestNeighborRegressor(NeighborsMixin, RegressorMixin, BaseEstimator)
         Raises
         ------
         ValueError
-            If the weights of the neighbours of a series add up to 0.
+            If the weights of the neighbours of a series add up to 0, or one is NaN.
         """
         distances, indices = self.kneighbors(X)
         weights = weigh(distances, self.weights)

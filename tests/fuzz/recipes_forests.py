@@ -13,7 +13,7 @@ from .case import Case, Sample
 from .compare import check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, plain, scaled, shapes
-from .recipes_models import all_cuts, class_weights, distances_to_series, entropy
+from .recipes_models import all_cuts, class_weights, distances_to_series, entropy, first_twin
 from .recipes_neighbors import Ambiguous, draw_labels
 
 #: Arrays of a tree, and fields of a shapelet, that are looked at.
@@ -304,6 +304,8 @@ class Forest(Recipe):
                     if not cuts.certain[k].all():
                         raise Ambiguous
                     check(False, "literal: gain or gap", f"{now}, possible {cuts.gain[k]}")
+                twin = first_twin(measured.series, place, candidates)
+                check(twin is None, "literal: not the first of equal ones", f"{place}: {twin}")
                 check(now[0] > 1e-12, "literal: gains nothing", now[0])
                 check(
                     now[0] > best[0] + 1e-12 or now[1] >= best[1] - tolerance, "literal: no better"

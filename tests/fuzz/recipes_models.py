@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,6 +16,11 @@ from .recipe import How, Recipe, check_output, plain, scaled, shapes
 from .recipes_neighbors import Ambiguous, draw_labels, halves
 
 TIE = oracle.TIE
+
+
+def _apart(values: Any, limit: float, error: float = 0.2 * TIE) -> bool:
+    """Whether errors of centres and products leave all values on their side of a limit."""
+    return bool((np.abs(values - limit) > error).all())
 
 
 class KShape(Recipe):
@@ -217,7 +223,7 @@ class KShape(Recipe):
     def _follow(self, case: Case, found: dict) -> None:
         """Repeat all iterations from given centres, as long as nothing ties."""
         X, options = case.data["X"], case.options
-        n, k = int(X.lengths.max()), options["n_clusters"]
+        n = int(X.lengths.max())
         centered = n >= 3
         if options["normalize"]:
             kinds = {"normalize": True, "short": not centered, "width": n}
@@ -235,18 +241,16 @@ class KShape(Recipe):
         if max(one.slack for one in starts) > 1e-12:
             raise Ambiguous
         centers = np.array([one.values for one in starts])
-        labels, shifts, distances = self._assign(series, centers)
+        centers, labels, shifts, _ = self._assign(series, centers, centered)
         history: list[float] = []
         iterates, seen = [], [labels]
         for _ in range(options["max_iter"]):
+            members = [labels == one for one in range(len(centers))]
             centers = np.array(
-                [
-                    self._center(series[labels == one], shifts[labels == one], centered)
-                    for one in range(k)
-                ]
+                [self._center(series[some], shifts[some], centered) for some in members]
             )
             before = labels
-            labels, shifts, distances = self._assign(series, centers)
+            centers, labels, shifts, distances = self._assign(series, centers, centered)
             history.append(float(distances.sum()))
             iterates.append((labels, centers))
             if np.array_equal(before, labels):
@@ -254,46 +258,75 @@ class KShape(Recipe):
                 break
             if len(history) > 1:
                 change = abs(history[-2] - history[-1])
-                if abs(change - options["tol"] * history[-1]) < 1e-7:
+                if not _apart(change, options["tol"] * history[-1], 1e-9 * len(X)):
                     raise Ambiguous
                 if change < options["tol"] * history[-1]:
                     best = len(history) - 1
                     break
             if any(np.array_equal(labels, other) for other in seen):
-                raise Ambiguous  # cycles: the start counts, too
+                best = self._best_of(history, len(X))  # it goes in a cycle from here on
+                break
             seen.append(labels)
         else:
-            best = int(np.argmin(history))
-            if np.sum(np.array(history) <= history[best] + 1e-7) > 1:
-                raise Ambiguous
+            best = self._best_of(history, len(X))
         close("history", found["history"], history, 1e-7)
         same("labels of the iteration", found["labels"], iterates[best][0])
         close(
             "centers of the iteration",
-            found["centers"].reshape(centers.shape),
+            found["centers"].reshape(iterates[best][1].shape),
             iterates[best][1],
             1e-6,
         )
 
-    def _assign(self, series, centers) -> tuple:
+    def _best_of(self, history: list[float], n: int) -> int:
+        """The first iterate that no later one beats by more than a tie of mean distances."""
+        best = 0
+        for number, inertia in enumerate(history):
+            gain = (history[best] - inertia) / n
+            if not _apart(gain, TIE):
+                raise Ambiguous
+            if gain > TIE:
+                best = number
+        return best
+
+    def _assign(self, series, centers, centered: bool) -> tuple:
+        """Labels, shifts and distances; centres that no series is nearest to move, or go."""
+        moves, most = 0, 2 * len(centers) + 10
+        while True:
+            labels, shifts, distances = self._nearest(series, centers)
+            empty = np.bincount(labels, minlength=len(centers)) == 0
+            if not empty.any():
+                return centers, labels, shifts, distances
+            away = np.where(series.any(axis=(1, 2)), distances, 0.0)
+            rivals = away.max() - away
+            if not (_apart(away.max(), TIE) and _apart(rivals, TIE)):
+                raise Ambiguous
+            if away.max() > TIE and moves < most:
+                row = int(np.argmax(rivals <= TIE))
+                norm = math.sqrt(series[row].size) if centered else 1.0
+                centers = centers.copy()
+                centers[np.argmax(empty)] = series[row] * norm / np.linalg.norm(series[row])
+                moves += 1
+            else:
+                centers = centers[~empty]
+
+    def _nearest(self, series, centers) -> tuple:
+        """The first of the nearest centres, and the shortest of the best shifts, for each."""
         labels, shifts, distances = [], [], []
         for x in series:
             found = [oracle.sbd(x, center) for center in centers]
             row = np.array([one[0] for one in found])
-            best = int(np.argmin(row))
-            if np.sum(row <= row[best] + 1e-7) > 1 and len(row) > 1:
+            label = int(np.argmax(row <= row.min() + TIE))
+            values = found[label][2]
+            if not (_apart(row - row.min(), TIE) and _apart(values.max() - values, TIE)):
                 raise Ambiguous
-            values = found[best][2]
-            if np.sum(values >= values.max() - 1e-7) > 1:
-                raise Ambiguous
-            labels.append(best)
-            shifts.append(int(values.argmax()) - x.shape[1] + 1)
-            distances.append(row[best])
-        if len(set(labels)) < len(centers):
-            raise Ambiguous  # an empty cluster is filled by a rule of its own
+            labels.append(label)
+            shifts.append(min(found[label][1]))
+            distances.append(row[label])
         return np.array(labels, np.int32), np.array(shifts), np.array(distances)
 
     def _center(self, members, shifts, centered: bool) -> np.ndarray:
+        """The leading eigenvector of aligned members, by the rules for ties and signs."""
         rows = []
         for x, shift in zip(members, shifts, strict=True):
             n = x.shape[1]
@@ -301,19 +334,33 @@ class KShape(Recipe):
             low, high = max(0, shift), min(n, n + shift)
             moved[:, low:high] = x[:, low - shift : high - shift]
             if centered:
+                constant = np.ptp(moved, axis=1) <= 2.0**-40 * np.abs(moved).max(axis=1)
                 moved -= moved.mean(axis=1, keepdims=True)
+                moved[constant] = 0.0
             rows.append(moved.ravel())
         A = np.array(rows)
         values, vectors = np.linalg.eigh(A.T @ A)
-        if values[-1] <= 0 or (len(values) > 1 and values[-2] > (1 - 1e-4) * values[-1]):
+        if not A.any():
+            return np.zeros(members.shape[1:])
+        share = values / values[-1]
+        equal = share >= 1 - 1e-12
+        if values[-1] <= 1e-6 * np.square(members).sum() or (share[~equal] > 1 - 1e-4).any():
             raise Ambiguous
-        total = A.sum(axis=0)
-        side = float(total @ vectors[:, -1])
-        if abs(side) < 1e-6 * math.sqrt(values[-1] * len(A)):
-            raise Ambiguous
-        found = vectors[:, -1] * np.sign(side)
-        found = found * (math.sqrt(found.size) if centered else 1.0)
+        space = vectors[:, equal].T
+        first = self._direction(space, A, math.sqrt(values[-1] * len(A)))
+        found = first @ space.T @ space
+        found *= (math.sqrt(found.size) if centered else 1.0) / np.linalg.norm(found)
         return found.reshape(members.shape[1:])
+
+    def _direction(self, space, A, size: float) -> np.ndarray:
+        """The sum of the members, or else the first one, that has a part in an eigenspace."""
+        for vector, most in ((A.sum(axis=0), size), *((row, np.linalg.norm(row)) for row in A)):
+            part = np.linalg.norm(space @ vector)
+            if part > 1e-8 * most:
+                return vector
+            if part > 1e-11 * most:
+                raise Ambiguous
+        raise Ambiguous
 
     def relate_forms(self, case, found, call):
         same("another form of the data", self._as_wide(call(plain(case)), found), found)
@@ -354,8 +401,6 @@ class Candidates(NamedTuple):
         Length, series, start, channel.
     distances, slack : ndarray of shape (n, n_series)
         Distances (root of the mean square), and how far they may be off.
-    twin : ndarray of shape (n,)
-        Number of the first candidate with the same points, length and channel.
     """
 
     place: np.ndarray
@@ -394,6 +439,26 @@ class Candidates(NamedTuple):
         places = np.flatnonzero((self.place == wanted).all(axis=1))
         check(len(places) == 1, "literal: no such candidate", f"{wanted}")
         return int(places[0])
+
+
+def first_twin(
+    series: Sequence[np.ndarray], place: Sequence[int], others: Iterable[Sequence[int]]
+) -> tuple[int, ...] | None:
+    """The first of other places before one that has the same points, and with them all distances.
+
+    A place is the length of a candidate, its series, its start and its channel.
+    """
+
+    def points(length: int, row: int, start: int, channel: int) -> np.ndarray:
+        return series[row][channel, start : start + length]
+
+    same_kind = (
+        tuple(map(int, other))
+        for other in others
+        if (other[0], other[3]) == (place[0], place[3]) and tuple(other) < tuple(place)
+    )
+    mine = points(*place)
+    return min((one for one in same_kind if np.array_equal(points(*one), mine)), default=None)
 
 
 def distances_to_series(
@@ -882,6 +947,9 @@ class Tree(Recipe):
                         "literal: gain or gap",
                         f"{gain} {gap}, possible {cuts.gain.tolist()} {cuts.gap.tolist()}",
                     )
+                if everything:
+                    twin = first_twin(series, place, candidates.place[of_members].tolist())
+                    check(twin is None, "literal: not the first of equal ones", f"{place}: {twin}")
                 check(gain > 1e-12, "literal: gains nothing", gain)
                 better = gain > best_gain + 1e-12 or gap >= best_gap - tolerance
                 check(better, "literal: no better than without", f"{gain} {gap}")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from skts.metrics import pairwise_distances
+
 from . import oracle, oracle_elastic
 from .case import Case, Sample
 from .compare import RELATIVE, Failure, check, close, copies_in_order, nearest, same
@@ -1131,14 +1133,17 @@ class Condenser(Recipe):
 
 
 class Award:
-    """AWARD from the definition: matrices of all distances, everything counted anew each time."""
+    """AWARD from the definition: matrices of all distances, everything counted anew each time.
+
+    The distances are those of `pairwise_distances`, once the oracle has found them right: all
+    searches have the same bits, so that ties are known.
+    """
 
     def __init__(self, case: Case) -> None:
         self.X, self.options = case.data["X"], case.options
         self.y = np.unique(case.data["y"], return_inverse=True)[1]
         self.metric = self.options.get("metric", "dtw")
         self.given = self.options.get("metric_params") or {}
-        self.exact = ints_only(self.X) and self.metric not in (*oracle_elastic.ROUNDED, "ddtw")
         self.length = int(self.X.lengths.max())
         self.known: dict[float, np.ndarray] = {}
 
@@ -1156,21 +1161,27 @@ class Award:
             if any(oracle_elastic.thresholds(metric, x, y, self.given, warp) for x, y in pairs):
                 raise Ambiguous
             D = oracle_elastic.matrix(X, X, warp, metric, **self.given)
+            D = self._bits(D, given)
             np.fill_diagonal(D, np.inf)
             self.known[window] = D
         return self.known[window]
+
+    def _bits(self, D: np.ndarray, window: float | None) -> np.ndarray:
+        """The certified distances, which say what ties and what does not, once they are right."""
+        metric, cost = self.metric, self.options.get("cost", "squared")
+        options = {"metric": metric, "metric_params": self.given, "cost": cost}
+        if metric != "euclidean":
+            options["window"] = window
+        bits = pairwise_distances(list(self.X.series), **options, engine="numba")
+        off_diagonal = ~np.eye(len(D), dtype=bool)
+        slack = slack_of(metric, self.X.series)
+        close("distances", bits[off_diagonal], D[off_diagonal], slack, RELATIVE)
+        return bits
 
     def nearest(self, window: float, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The nearest other kept series of each, -1 where there is none."""
         D = np.where(kept[None], self.distances(window), np.inf)
         best = D.min(axis=1)
-        if not self.exact:
-            slack = RELATIVE * (self.metric in oracle_elastic.COUNTED) + slack_of(
-                self.metric, self.X.series
-            )
-            rivals = (D <= best[:, None] * (1 + RELATIVE) + slack) & np.isfinite(D)
-            if (rivals.sum(axis=1) > 1).any():
-                raise Ambiguous
         return np.where(np.isfinite(best), D.argmin(axis=1), -1), best
 
     def correct(self, window: float, kept: np.ndarray) -> int:
@@ -1227,27 +1238,21 @@ class Award:
     def lowest(self, window: float, kept: np.ndarray) -> int:
         index, distance = self.nearest(window, kept)
         n_classes = self.y.max() + 1
-        ranks, nearness = np.zeros(len(self.X)), np.zeros(len(self.X))
-        pairs: list[list[tuple[int, int]]] = [[] for _ in self.X.series]
+        ranks = np.zeros(len(self.X))
+        votes: list[list[float]] = [[] for _ in self.X.series]
         for i, j in enumerate(index.tolist()):
             if j >= 0 and (kept[i] or self.options.get("voters", "all") == "all"):
                 same_class = self.y[i] == self.y[j]
                 ranks[j] += max(1, n_classes - 1) if same_class else -2
-                with np.errstate(divide="ignore", over="ignore"):
-                    nearness[j] += np.float64(1.0) / distance[i] ** 2
-                pairs[j].append((min(i, j), max(i, j)))
+                votes[j].append(float(distance[i]))
         left = np.flatnonzero(kept)
         left = left[ranks[left] == ranks[left].min()]
-        best = nearness[left].min()
-        tied = left[nearness[left] <= best * (1 + RELATIVE)]
-        if (nearness[tied] != best).any():
+        each = [tuple(sorted(votes[one])) for one in left]
+        with np.errstate(divide="ignore", over="ignore"):
+            sums = np.array([np.sum(np.float64(1.0) / np.square(one)) for one in each])
+        tied = np.flatnonzero(sums <= sums.min() * (1 + RELATIVE))
+        # sums of the same distances are equal, whatever their order; of others roundings may decide
+        alike = len({each[one] for one in tied}) == 1 or sums.min() in (0, np.inf)
+        if not alike:
             raise Ambiguous
-        # sums that are equal here may differ in last bits there, but for 0, for infinity, and for
-        # one distance from both of its ends
-        rounded = not self.exact or self.metric in oracle_elastic.COUNTED
-        rounded &= 0 < best < np.inf
-        if rounded and len({tuple(pairs[one]) for one in tied}) > 1:
-            raise Ambiguous
-        if rounded and len(tied) > 1 and len(pairs[tied[0]]) > 1:
-            raise Ambiguous
-        return int(left[nearness[left] == best][-1])
+        return int(left[tied[-1]])

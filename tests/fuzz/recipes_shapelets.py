@@ -356,7 +356,10 @@ class Transformer(Recipe):
         for number in range(len(places) + 1):
             if options["max_candidates"] is None and number < count:
                 wanted = found["score"][number] if number < len(places) else -math.inf
-                self._check_rest(lines, wanted, taken, [left[one] for one in y])
+                open_to = [left[one] for one in y]
+                self._check_rest(lines, wanted, taken, open_to)
+                if number < len(places):
+                    self._check_twins(case, *places[number], taken, open_to)
             if number < len(places):
                 kind, row, start = places[number]
                 points = taken[row, kind.channel, start:][: self._extent(kind)]
@@ -378,6 +381,24 @@ class Transformer(Recipe):
                     "a better shapelet is there",
                     f"{kind} {row} {start}: {low[at]}, not {wanted}",
                 )
+
+    def _check_twins(self, case, kind, row, start, taken, left) -> None:
+        """No candidate before the chosen one has the same points, and could be chosen as well."""
+        extent = self._extent(kind)
+        for earlier in range(row + 1):
+            line = case.data["X"].series[earlier][kind.channel]
+            free = [
+                at
+                for at in range(start if earlier == row else len(line) - extent + 1)
+                if left[earlier] > 0 and not taken[earlier, kind.channel, at : at + extent].any()
+            ]
+            wanted = case.data["X"].series[row][kind.channel][start : start + extent]
+            twins = [
+                at
+                for at in free
+                if np.array_equal(line[at : at + extent : kind.dilation], wanted[:: kind.dilation])
+            ]
+            check(not twins, "not the first of equal ones", f"{kind} {row} {start}: {earlier}")
 
     def _extent(self, kind: Kind) -> int:
         return (kind.length - 1) * kind.dilation + 1

@@ -352,19 +352,26 @@ def test_paths_between_shapes_that_tie_but_for_rounding_are_a_matter_of_rounding
 def _lowest(series, metric, **given):
     """The series that AWARD removes first, by the oracle; all labels are different."""
     X, n = Sample(tuple(np.array([one]) for one in series)), len(series)
-    options = {"metric": metric, "metric_params": given, "cost": "absolute", "window": None}
+    options = {
+        "metric": metric,
+        "metric_params": given,
+        "cost": "squared" if metric == "euclidean" else "absolute",
+        "window": None,
+    }
     award = Award(Case("skts.DTWCondenser", {"X": X, "y": list(range(n))}, options))
     return award.lowest(np.inf, np.ones(n, bool))
 
 
 def test_sums_of_the_condenser_that_are_equal_by_chance_are_a_matter_of_rounding():
-    """The two ends of one distance are equal by themselves; those of another one are rounded."""
+    """Those of the same distances are equal; those of others are, or are not, after roundings."""
     assert _lowest([[0.0], [1.1], [7.0], [9.2]], "dtw") == 3
     assert _lowest([[0.0], [1.0], [7.0], [8.0]], "dtw") == 3
-    with pytest.raises(Ambiguous):
-        _lowest([[0.0], [1.0], [7.0], [8.0]], "wdtw", g=0.05)
-    with pytest.raises(Ambiguous):
-        _lowest([[0.0, 1, 2], [0, 1, 9], [50, 60, 70], [50, 60, 90]], "lcss", epsilon=0.5)
+    assert _lowest([[0.0], [1.0], [7.0], [8.0]], "wdtw", g=0.05) == 3
+    assert _lowest([[0.0, 1, 2], [0, 1, 9], [50, 60, 70], [50, 60, 90]], "lcss", epsilon=0.5) == 3
+    first = [[0.0, 0, 0], [1, 1, 1], [-1, -1, -2]]
+    second = [[60.0, 60, 60], [62, 60, 60], [58, 60, 60]]
+    with pytest.raises(Ambiguous):  # 1/3 + 1/6 is 1/4 + 1/4
+        _lowest(first + second, "euclidean")
 
 
 def test_many_tiles_are_for_lines_that_are_not_long():

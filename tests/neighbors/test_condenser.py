@@ -436,3 +436,12 @@ def test_inverse_squares_of_tiny_and_large_distances_have_an_order(exponent):
         nearness = 1.0 / _condenser._in_range(distances) ** 2
     assert_array_equal(np.argsort(-nearness), [2, 0, 1, 3])
     assert_array_equal(np.isinf(nearness), [False, False, True, False])
+
+
+def test_of_equal_distances_in_another_order_the_series_with_the_higher_index_goes_first():
+    """Sums of the same three numbers differ in last bits, if they are added in another order."""
+    around = np.array([[10.0, 2], [-4, 9], [-6, -10]])
+    first, second = np.zeros(2), np.array([1000.0, 0])
+    X = np.array([first, second, *(first + around), *(second + around[[0, 2, 1]])])
+    found = DTWCondenser(n_prototypes=7, metric="euclidean").fit(X, np.arange(8))
+    assert np.flatnonzero(found.ranks_ == 2) == 1

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skts import DTWNearestNeighbor, config_context
+from skts import DTWNearestNeighbor, DTWNearestNeighborRegressor, config_context
 from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
 from skts.engines import DTWNeighbors, find_engine
@@ -99,6 +99,37 @@ def test_weights_of_another_shape_are_refused():
     message = r"shape \(1,\) for distances of shape \(1, 2\); return one weight for each distance"
     with pytest.raises(ValueError, match=message):
         model.predict([[0.0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("weigh", "message"),
+    [
+        (lambda d: np.where(d > 0, np.nan, 1.0), "returned nan for query 1, at the distance 1.414"),
+        (lambda d: np.where(d > 0, 1.0, -np.inf), "returned -inf for query 0, at the distance 0;"),
+        (lambda d: d + 1j, "returned an array of complex128; return real numbers"),
+        (lambda d: d.astype(str), "returned an array of <U32; return real numbers"),
+    ],
+)
+def test_weights_that_are_no_numbers_are_refused(weigh, message):
+    model = DTWNearestNeighbor(1, weights=weigh).fit([[0.0, 0], [5, 5]], ["b", "a"])
+    for method in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match=message):
+            method([[0.0, 0], [4, 4]])
+
+
+def test_infinite_weights_of_a_function_count_as_those_at_distance_0():
+    X, Q = [[0.0, 0], [1, 1], [0, 0], [5, 5]], [[0.0, 0], [4, 4]]
+
+    def inverse(distances):
+        with np.errstate(divide="ignore"):
+            return 1 / distances
+
+    for model, y in ((DTWNearestNeighbor, list("abca")), (DTWNearestNeighborRegressor, range(4))):
+        found, wanted = (model(3, weights=kind).fit(X, y) for kind in (inverse, "distance"))
+        assert_array_equal(found.predict(Q), wanted.predict(Q))
+        if hasattr(found, "predict_proba"):
+            assert_array_equal(found.predict_proba(Q), wanted.predict_proba(Q))
+            assert_array_equal(found.predict_proba(Q[:1]), [[0.5, 0, 0.5]])
 
 
 def test_equal_votes_go_to_the_first_class(engine):
