@@ -47,6 +47,7 @@ _SINGLE, _DOUBLE, _INDEX = ir.FloatType(), ir.DoubleType(), ir.IntType(64)
 _WORD, _FLAGS, _BIT = ir.IntType(32), ir.IntType(LANES), ir.IntType(1)
 _VALUES, _COVARIANCES = ir.VectorType(_SINGLE, LANES), ir.VectorType(_DOUBLE, LANES)
 _SIGNS = ir.VectorType(_WORD, LANES)
+_NOTHING = ir.Constant(_VALUES, [0.0] * LANES)
 #: Terms are finite, and contracted as those of the walk of one channel are.
 _FINITE = ("nnan", "ninf", "nsz", "contract")
 #: Arguments of the emitted function, each with its type.
@@ -80,7 +81,6 @@ class _Emitted:
         builder, given = self.builder, self.given
         self.n_others = builder.sub(given["n_channels"], given["included"])
         self.n_sums = builder.add(self.n_others, _INDEX(1))
-        self.in_memory = builder.icmp_signed(">", self.n_others, _INDEX(MOST_IN_REGISTERS))
         # room for one vector more is there
         place = builder.add(builder.ptrtoint(given["held"], _INDEX), _INDEX(ALIGNED - 1))
         place = builder.and_(place, _INDEX(-ALIGNED))
@@ -109,7 +109,9 @@ class _Emitted:
         one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, _WORD(0))
         return self.builder.shuffle_vector(one, one, ir.Constant(_SIGNS, [0] * LANES))
 
-    def loop(self, start: Any, stop: Any, values: list, body: Callable[..., list]) -> list:
+    def loop(
+        self, start: Any, stop: Any, values: list[Any], body: Callable[..., list[Any]]
+    ) -> list[Any]:
         """Emit a loop: `body` takes the counter and values, and returns these after a round."""
         builder, before = self.builder, self.builder.block
         again, done = (self.function.append_basic_block(name) for name in ("loop", "done"))
@@ -157,7 +159,7 @@ def _walk_channel(emitted: _Emitted, place: Any, first: Any) -> None:
     ]
     factors = builder.gep(given["own"], [builder.mul(c, _INDEX(ROWS * FACTORS))])
 
-    def step(row: Any, covariance: Any) -> list:
+    def step(row: Any, covariance: Any) -> list[Any]:
         trail, lead, scale, alpha = (emitted.load(data, row, _COVARIANCES) for data in columns)
         p, r, scale_i, alpha_i = (
             emitted.spread(factors, emitted.at(row, _INDEX(FACTORS), _INDEX(k)), _COVARIANCES)
@@ -169,7 +171,7 @@ def _walk_channel(emitted: _Emitted, place: Any, first: Any) -> None:
         scales = builder.fmul(scale_i, scale, flags=_FINITE)
         taken = builder.fmul(covariance, scales, flags=_FINITE)
         square = builder.fsub(builder.fadd(alpha_i, alpha, flags=_FINITE), taken, flags=_FINITE)
-        square = emitted.greater(builder.fptrunc(square, _VALUES), ir.Constant(_VALUES, [0.0] * LANES))
+        square = emitted.greater(builder.fptrunc(square, _VALUES), _NOTHING)
         distance = builder.call(emitted.root, [square])
         where = builder.gep(emitted.held, [emitted.at(row, given["n_channels"], place)])
         builder.store(distance, where, align=ALIGNED)
@@ -185,8 +187,8 @@ def _turn(emitted: _Emitted) -> None:
     builder, given = emitted.builder, emitted.given
     most = ir.Constant(_VALUES, [MOST_FINITE] * LANES)
 
-    def turn_row(row: Any) -> list:
-        def turn_channel(place: Any) -> list:
+    def turn_row(row: Any) -> list[Any]:
+        def turn_channel(place: Any) -> list[Any]:
             where = builder.gep(emitted.held, [emitted.at(row, given["n_channels"], place)])
             value = builder.load(where, align=ALIGNED)
             finite = builder.fcmp_ordered("<=", value, most)
@@ -203,7 +205,7 @@ def _order_in_memory(emitted: _Emitted, channels: Any) -> None:
     """Order the channels of a row where they are too many for registers."""
     builder, given = emitted.builder, emitted.given
 
-    def compare(at: Any) -> list:
+    def compare(at: Any) -> list[Any]:
         where = []
         for side in range(2):
             place = builder.load(
@@ -218,93 +220,115 @@ def _order_in_memory(emitted: _Emitted, channels: Any) -> None:
     emitted.loop(_INDEX(0), given["n_comparators"], [], compare)
 
 
-def _compare_row(emitted: _Emitted, row: Any, first: Any) -> Any:
-    """Return the lanes of a row that have a sum which one of the two windows needs."""
-    builder, given = emitted.builder, emitted.given
-    channels = builder.gep(emitted.held, [builder.mul(row, given["n_channels"])])
-    (begin,) = emitted.loop(
-        _INDEX(0),
-        given["included"],
-        [ir.Constant(_VALUES, [0.0] * LANES)],
-        lambda place, total: [
-            builder.fadd(total, builder.load(builder.gep(channels, [place]), align=ALIGNED))
-        ],
-    )
-    channels = builder.gep(channels, [given["included"]])
-    own = builder.gep(given["need"], [builder.mul(row, emitted.n_sums)])
-    columns = builder.gep(given["needs"], [builder.add(row, first)])
-    at = emitted.at(row, given["width"], first)
-    of_row = emitted.at(builder.mul(row, emitted.n_others), given["width"], first)
-    kept = builder.gep(given["values"], [of_row])
+class _Row:
+    """The sums of a row of a group."""
 
-    def beyond(total: Any, k: Any) -> Any:
-        """A sign for each lane whose sum of the first k none of the two windows needs."""
-        other = emitted.load(columns, builder.mul(k, given["pitch_needs"]))
-        limit = emitted.greater(emitted.spread(own, k), other)
+    def __init__(self, emitted: _Emitted, row: Any, first: Any) -> None:
+        builder, given = emitted.builder, emitted.given
+        self.emitted = emitted
+        channels = builder.gep(emitted.held, [builder.mul(row, given["n_channels"])])
+        (self.begin,) = emitted.loop(
+            _INDEX(0),
+            given["included"],
+            [_NOTHING],
+            lambda k, total: [self.add(total, channels, k)],
+        )
+        self.channels = builder.gep(channels, [given["included"]])
+        self.own = builder.gep(given["need"], [builder.mul(row, emitted.n_sums)])
+        self.columns = builder.gep(given["needs"], [builder.add(row, first)])
+        self.first_sums = builder.gep(given["first_sums"], [emitted.at(row, given["width"], first)])
+        others = emitted.at(builder.mul(row, emitted.n_others), given["width"], first)
+        self.values = builder.gep(given["values"], [others])
+
+    def channel(self, data: Any, k: Any) -> Any:
+        """Return the distances in a channel."""
+        return self.emitted.builder.load(self.emitted.builder.gep(data, [k]), align=ALIGNED)
+
+    def add(self, total: Any, data: Any, k: Any) -> Any:
+        """Return sums, and a channel more."""
+        return self.add_value(total, self.channel(data, k))
+
+    def add_value(self, total: Any, value: Any) -> Any:
+        """Return sums, and distances more, of which some may be turned."""
+        builder = self.emitted.builder
+        return builder.fadd(total, builder.call(self.emitted.magnitude, [value]))
+
+    def beyond(self, total: Any, k: Any) -> Any:
+        """Return a sign for each lane whose sum of the first k none of the two windows needs."""
+        emitted, builder = self.emitted, self.emitted.builder
+        other = emitted.load(self.columns, builder.mul(k, emitted.given["pitch_needs"]))
+        limit = emitted.greater(emitted.spread(self.own, k), other)
         return builder.bitcast(builder.fsub(limit, total), _SIGNS)
 
-    def add(total: Any, value: Any) -> Any:
-        # those of finite distances are turned where the farthest come first
-        return builder.fadd(total, builder.call(emitted.magnitude, [value]))
+    def keep(self, k: Any, value: Any) -> None:
+        """Keep a channel, of those in order."""
+        place = self.emitted.builder.mul(k, self.emitted.given["width"])
+        self.emitted.store(value, self.values, place)
 
-    def finish(far: Any, keep: Callable[[], None]) -> Any:
-        """Return the other lanes; of a group that has any, the channels are kept in order."""
+    def finish(self, far: Any, keep: Callable[[], object]) -> Any:
+        """Return the lanes without a sign; of a group that has any, what is to be looked at."""
+        builder = self.emitted.builder
         none = ir.Constant(_SIGNS, [0] * LANES)
         hits = builder.bitcast(builder.icmp_signed(">=", far, none), _FLAGS)
         with builder.if_then(builder.icmp_unsigned("!=", hits, _FLAGS(0)), likely=False):
-            emitted.store(begin, given["first_sums"], at)
+            self.emitted.store(self.begin, self.first_sums, _INDEX(0))
             keep()
         return hits
 
-    def in_registers(n: int) -> Any:
-        held = [builder.load(builder.gep(channels, [_INDEX(k)]), align=ALIGNED) for k in range(n)]
+    def in_registers(self, n: int) -> Any:
+        """Compare the sums of n channels."""
+        emitted = self.emitted
+        held = [self.channel(self.channels, _INDEX(k)) for k in range(n)]
         for x, y in network_of(n).tolist():
             held[x], held[y] = emitted.lesser(held[x], held[y]), emitted.greater(held[x], held[y])
-        total, far = begin, beyond(begin, _INDEX(0))
+        total, far = self.begin, self.beyond(self.begin, _INDEX(0))
         for k, value in enumerate(held):
-            total = add(total, value)
-            far = builder.and_(far, beyond(total, _INDEX(k + 1)))
+            total = self.add_value(total, value)
+            far = emitted.builder.and_(far, self.beyond(total, _INDEX(k + 1)))
 
         def keep() -> None:
             for k, value in enumerate(held):
-                emitted.store(value, kept, builder.mul(_INDEX(k), given["width"]))
+                self.keep(_INDEX(k), value)
 
-        return finish(far, keep)
+        return self.finish(far, keep)
 
-    def in_memory() -> Any:
-        _order_in_memory(emitted, channels)
+    def in_memory(self) -> Any:
+        """Compare the sums of any number of channels."""
+        emitted, builder = self.emitted, self.emitted.builder
+        _order_in_memory(emitted, self.channels)
 
-        def add_one(k: Any, total: Any, far: Any) -> list:
-            total = add(total, builder.load(builder.gep(channels, [k]), align=ALIGNED))
-            return [total, builder.and_(far, beyond(total, builder.add(k, _INDEX(1))))]
+        def add_one(k: Any, total: Any, far: Any) -> list[Any]:
+            total = self.add(total, self.channels, k)
+            return [total, builder.and_(far, self.beyond(total, builder.add(k, _INDEX(1))))]
 
-        _, far = emitted.loop(
-            _INDEX(0), emitted.n_others, [begin, beyond(begin, _INDEX(0))], add_one
-        )
+        begin = [self.begin, self.beyond(self.begin, _INDEX(0))]
+        _, far = emitted.loop(_INDEX(0), emitted.n_others, begin, add_one)
 
-        def keep_one(k: Any) -> list:
-            value = builder.load(builder.gep(channels, [k]), align=ALIGNED)
-            emitted.store(value, kept, builder.mul(k, given["width"]))
+        def keep_one(k: Any) -> list[Any]:
+            self.keep(k, self.channel(self.channels, k))
             return []
 
-        return finish(far, lambda: emitted.loop(_INDEX(0), emitted.n_others, [], keep_one))
+        return self.finish(far, lambda: emitted.loop(_INDEX(0), emitted.n_others, [], keep_one))
 
-    many, done = (emitted.function.append_basic_block(name) for name in ("many", "compared"))
-    choice, found = builder.switch(emitted.n_others, many), []
-    for n in range(MOST_IN_REGISTERS + 1):
-        block = emitted.function.append_basic_block(f"channels_{n}")
-        choice.add_case(_INDEX(n), block)
-        builder.position_at_end(block)
-        found.append((in_registers(n), builder.block))
+    def compare(self) -> Any:
+        """Return the lanes that have a sum which one of the two windows needs."""
+        builder, function = self.emitted.builder, self.emitted.function
+        many, done = (function.append_basic_block(name) for name in ("many", "compared"))
+        choice, found = builder.switch(self.emitted.n_others, many), []
+        for n in range(MOST_IN_REGISTERS + 1):
+            block = function.append_basic_block(f"channels_{n}")
+            choice.add_case(_INDEX(n), block)
+            builder.position_at_end(block)
+            found.append((self.in_registers(n), builder.block))
+            builder.branch(done)
+        builder.position_at_end(many)
+        found.append((self.in_memory(), builder.block))
         builder.branch(done)
-    builder.position_at_end(many)
-    found.append((in_memory(), builder.block))
-    builder.branch(done)
-    builder.position_at_end(done)
-    hits = builder.phi(_FLAGS)
-    for value, block in found:
-        hits.add_incoming(value, block)
-    return hits
+        builder.position_at_end(done)
+        hits = builder.phi(_FLAGS)
+        for value, block in found:
+            hits.add_incoming(value, block)
+        return hits
 
 
 def _emit_walk_rows(module: Any) -> Any:
@@ -316,24 +340,25 @@ def _emit_walk_rows(module: Any) -> Any:
     builder, given = emitted.builder, emitted.given
     groups = builder.sdiv(given["width"], _INDEX(LANES))
 
-    def walk_group(group: Any, seen: Any) -> list:
+    def walk_group(group: Any, seen: Any) -> list[Any]:
         first = builder.mul(group, _INDEX(LANES))
 
-        def walk_channel(place: Any) -> list:
+        def walk_channel(place: Any) -> list[Any]:
             _walk_channel(emitted, place, first)
             return []
 
-        def compare_row(row: Any, seen: Any) -> list:
-            hits = _compare_row(emitted, row, first)
+        def compare_row(row: Any, seen: Any) -> list[Any]:
+            hits = _Row(emitted, row, first).compare()
             builder.store(hits, builder.gep(given["flags"], [emitted.at(row, groups, group)]))
-            return [builder.or_(seen, hits)]
+            hit = builder.zext(builder.icmp_unsigned("!=", hits, _FLAGS(0)), _INDEX)
+            return [builder.or_(seen, builder.shl(hit, row))]
 
         emitted.loop(_INDEX(0), given["n_channels"], [], walk_channel)
         _turn(emitted)
         return emitted.loop(_INDEX(0), given["rows"], [seen], compare_row)
 
-    (seen,) = emitted.loop(_INDEX(0), groups, [_FLAGS(0)], walk_group)
-    builder.ret(builder.zext(seen, _INDEX))
+    (seen,) = emitted.loop(_INDEX(0), groups, [_INDEX(0)], walk_group)
+    builder.ret(seen)
     return emitted.function
 
 
@@ -364,7 +389,7 @@ def walk_rows(typing_context, columns, room, walk, side, rows, left):
     Returns
     -------
     int
-        Not 0 if there is any.
+        A bit for each of the rows, set where it has any.
     """
     place = types.int64
     signature = place(columns, room, walk, place, place, place)

@@ -51,7 +51,7 @@ class ChannelTiles:
         n_channels, n_dimensions = len(reduction.channels), len(reduction.rule.dimensions)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
         lists = 2 * 32 * (LISTED + PAIRS_OF_A_ROW * n_dimensions)
-        room = 16 * n_channels * BLOCK_WIDTHS[1] + 4 * (n_channels + 1) * cols
+        room = (16 + 5 * ROWS) * n_channels * BLOCK_WIDTHS[1] + 4 * (n_channels + 1) * cols
         each = lists + room + 56 * n_dimensions * (rows + cols)
         return LINE_BYTES * n_channels * windows, each
 

@@ -48,7 +48,7 @@ from .channel_candidates import (
     take_exact,
 )
 from .channel_rows import FACTORS, LANES, ROWS, walk_rows
-from .walk import seeds
+from .walk import lowest_bit, seeds
 
 __all__ = ["BLOCK_WIDTHS", "GROUP", "ChannelAxis", "Walk", "search"]
 
@@ -361,7 +361,7 @@ def _needed(top, allowance, number):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _need_columns(known, top, first, stop, room, walk):
     """Write what the columns of a block need, whose rows begin with `top`."""
-    distances, indices = borrowed(known.distances), borrowed(known.indices)
+    distances, indices = known.distances, known.indices
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
     for at in range(dimensions.size):
         number, needs = dimensions[at], room.needs[dimensions[at] - included]
@@ -373,15 +373,19 @@ def _need_columns(known, top, first, stop, room, walk):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_row(known, i, left, need_row, room, walk):
-    """Write what a row needs, whose columns begin with `left`."""
-    distances, indices = borrowed(known.distances), borrowed(known.indices)
+def _need_rows(known, first, count, left, room, walk):
+    """Write what so many rows need, the columns of the first of which begin with `left`."""
+    distances, indices = known.distances, known.indices
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
-    for at in range(dimensions.size):
-        number, place, need = dimensions[at], i - known.first, np.float32(-1)
-        if known.open[i] and not comes_later(distances, indices, place, at, left):
-            need = _needed(known.tops[place, at], room.allowance[at], number)
-        need_row[number - included] = need
+    for row in range(count):
+        place = first + row - known.first
+        for at in range(dimensions.size):
+            number, need = dimensions[at], np.float32(-1)
+            if known.open[first + row] and not comes_later(
+                distances, indices, place, at, left + row
+            ):
+                need = _needed(known.tops[place, at], room.allowance[at], number)
+            room.need[row, number - included] = need
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -401,7 +405,7 @@ def _seed(a, b, i, left, room, walk):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _read_rows(a, first, count, begins, room, walk):
     """Write the factors of so many rows; the first of a block takes no step."""
-    a, own = borrowed(a), borrowed(room.own)
+    own = room.own
     for c in range(own.shape[0]):
         for row in range(count):
             i = first + row
@@ -424,12 +428,11 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
         j, count = left + i - first, min(ROWS, stop - i)
         _read_rows(a, i, count, i == first, room, walk)
         if walk.rows:
-            for row in range(count):
-                _need_row(known, i + row, j + row, room.need[row], room, walk)
-        if walk_rows(b, room, walk, side, count, j):
-            for row in range(count):
-                if room.flags[row].any():
-                    _look(a, b, known, known_b, i, j, row, side, room, walk)
+            _need_rows(known, i, count, j, room, walk)
+        near = walk_rows(b, room, walk, side, count, j)
+        while near:
+            _look(a, b, known, known_b, i, j, lowest_bit(near), side, room, walk)
+            near &= near - 1
         side = 1 - side
 
 
@@ -437,7 +440,7 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
 def _bound_by_estimates(row, d, room, walk):
     """Bound the sums of a pair by its estimates; returns whether the bounds are close."""
     # see "channel sums" in docs/developer/numerics.rst
-    rule, bounds, values = walk.rule, room.bounds, borrowed(room.values)
+    rule, bounds, values = walk.rule, room.bounds, room.values
     sign = -1.0 if rule.worst else 1.0
     total, number = float(room.first_sums[row, d]), rule.n_included
     missing = total > MOST_NEEDED
@@ -531,7 +534,6 @@ def _look(a, b, known, known_b, first, left, row, side, room, walk):
     if not walk.same:
         make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
     dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
-    own, other, settled = borrowed(a), borrowed(b), borrowed(known_b)
     open_row = walk.rows and known.open[i]
     d = begin
     while d < end:
@@ -543,13 +545,13 @@ def _look(a, b, known, known_b, first, left, row, side, room, walk):
         j = left + d
         n_regular, n_unlike, n_certain = n_channels, 0, 0
         if room.irregular:
-            n_regular, n_unlike = _tell_kinds(own, other, i, j, room.kinds)
+            n_regular, n_unlike = _tell_kinds(a, b, i, j, room.kinds)
         if n_unlike == n_channels:
             n_certain = n_channels
             bounds.sums_low[:] = room.unlike
         elif n_regular < n_channels or not _bound_by_estimates(row, d, room, walk):
             pair, place, regular = (i, j), (row, d, side), n_regular == n_channels
-            n_certain = _bound_exactly(own, other, pair, place, regular, room, walk)
+            n_certain = _bound_exactly(a, b, pair, place, regular, room, walk)
         for at in range(dimensions.size):
             low, up, exact = bounds.sums_low[at], bounds.sums_up[at], dimensions[at] <= n_certain
             if open_row and low <= known.tops[i - known.first, at]:
@@ -564,7 +566,7 @@ def _look(a, b, known, known_b, first, left, row, side, room, walk):
                     offer(known_b, j - known_b.first, at, i, low, up)
                 need = np.float32(-1)
                 # rows below come later, too
-                if not comes_later(settled.distances, settled.indices, j - known_b.first, at, i):
+                if not comes_later(known_b.distances, known_b.indices, j - known_b.first, at, i):
                     need = _needed(
                         known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
                     )
@@ -573,24 +575,11 @@ def _look(a, b, known, known_b, first, left, row, side, room, walk):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(a, b, known, known_b, walk, cancel):
-    """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
-
-    Parameters
-    ----------
-    a, b : ChannelAxis
-        Rows and columns.
-    known, known_b : Known
-        Neighbours of rows and of columns, added to.
-    walk : Walk
-        Options.
-    cancel : ndarray of shape (1,), uint8
-        Turns 1 to stop early.
-    """
-    n_channels, n_windows = a.mean.shape[0], b.mean.shape[1]
-    irregular = _is_irregular(a) or _is_irregular(b)
-    room = _open_room(n_channels, b.first, b.stop, irregular, walk)
-    width = room.cov.shape[2]
+def _walk_tile(a, b, known, known_b, room, walk, cancel):
+    """Walk the blocks of a tile, band by band."""
+    a, b, known, known_b = borrowed(a), borrowed(b), borrowed(known), borrowed(known_b)
+    room, walk = borrowed(room), borrowed(walk)
+    n_windows, width = b.mean.shape[1], room.cov.shape[2]
     top = a.first
     while top < a.stop:
         bottom = top + _height(top, a)
@@ -610,6 +599,28 @@ def search(a, b, known, known_b, walk, cancel):
             _walk_block(a, b, known, known_b, (first, stop), left, room, walk)
             diagonal += width
         top = bottom
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(a, b, known, known_b, walk, cancel):
+    """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
+
+    Parameters
+    ----------
+    a, b : ChannelAxis
+        Rows and columns.
+    known, known_b : Known
+        Neighbours of rows and of columns, added to.
+    walk : Walk
+        Options.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    irregular = _is_irregular(a) or _is_irregular(b)
+    room = _open_room(a.mean.shape[0], b.first, b.stop, irregular, walk)
+    _walk_tile(a, b, known, known_b, room, walk, cancel)
+    if cancel[0]:
+        return
     measure_all(known, a.line, b.line, walk.length, walk.rule, walk.order)
     if not walk.same:
         measure_all(known_b, b.line, a.line, walk.length, walk.rule, walk.order)
