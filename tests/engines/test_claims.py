@@ -280,29 +280,28 @@ def test_channel_sums():
     assert_allclose(float(needed(2.0, 0.25, 2**22)), 2.25 * (1 + (2**22 + 5) * V), rtol=1e-7)
     assert needed(np.inf, 0.25, 3) == np.float32(channels.MOST_NEEDED)
     allowance = np.array([1e-5, 2e-5])
-    values = np.array([[9.0], [3.0], [1.0], [2.0]], np.float32)
+    # of the second of two rows, in order
+    values = np.full((2, 3, 1), np.nan, np.float32)
     for worst in (False, True):
+        values[1, :, 0] = [-3.0, -2.0, -1.0] if worst else [1.0, 2.0, 3.0]
         sums = np.full((2, 2), np.nan)
         rule = SimpleNamespace(n_included=1, worst=worst, dimensions=np.array([2, 4]))
-        bounds = SimpleNamespace(
-            sums_low=sums[0], sums_up=sums[1], sorted=np.zeros(3), low=None, up=None
-        )
+        bounds = SimpleNamespace(sums_low=sums[0], sums_up=sums[1], sorted=None, low=None, up=None)
+        first_sums = np.array([[np.nan], [0.5]])
         room = SimpleNamespace(
-            bounds=bounds, values=values, first_sums=np.array([0.5]), allowance=allowance
+            bounds=bounds, values=values, first_sums=first_sums, allowance=allowance
         )
         walk = SimpleNamespace(rule=rule)
-        if worst:  # kept with the other sign
-            room.values = np.where(np.arange(4)[:, None] > 0, -values, values)
-        assert plain(channels._bound_by_estimates)(0, room, walk, False)
+        assert plain(channels._bound_by_estimates)(1, 0, room, walk)
         for at, (number, total) in enumerate(((2, 3.5 if worst else 1.5), (4, 6.5))):
             share = (number + 7) * V
             assert_allclose(sums[0, at], total * (1 - share) - allowance[at], rtol=1e-12)
             assert_allclose(sums[1, at], total * (1 + share) + allowance[at], rtol=1e-12)
         room.allowance = np.array([1e-5, 7.0]) / [1, channels.SHARP]
-        assert not plain(channels._bound_by_estimates)(0, room, walk, False)
+        assert not plain(channels._bound_by_estimates)(1, 0, room, walk)
         # just sharp enough
         room.allowance = np.array([1.4, 6.4]) / channels.SHARP
-        assert plain(channels._bound_by_estimates)(0, room, walk, False)
+        assert plain(channels._bound_by_estimates)(1, 0, room, walk)
 
 
 def test_mk():

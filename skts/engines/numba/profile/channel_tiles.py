@@ -24,7 +24,7 @@ from .channel_candidates import (
     Rule,
     open_known,
 )
-from .channel_sums import MOST_IN_REGISTERS
+from .channel_rows import ROWS
 from .channels import BLOCK_WIDTHS, GROUP, ChannelAxis, Walk, search
 from .lines import PreparedLine, Searched
 
@@ -51,7 +51,7 @@ class ChannelTiles:
         n_channels, n_dimensions = len(reduction.channels), len(reduction.rule.dimensions)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
         lists = 2 * 32 * (LISTED + PAIRS_OF_A_ROW * n_dimensions)
-        room = 16 * n_channels * BLOCK_WIDTHS[1] + 4 * (n_channels + 1) * cols
+        room = (16 + 5 * ROWS) * n_channels * BLOCK_WIDTHS[1] + 4 * (n_channels + 1) * cols
         each = lists + room + 56 * n_dimensions * (rows + cols)
         return LINE_BYTES * n_channels * windows, each
 
@@ -79,8 +79,7 @@ class ChannelTiles:
         a = a._replace(first=tile.row, stop=tile.row_stop)
         b = b._replace(first=first, stop=tile.col_stop)
         order, rule = _rule(reduction)
-        n_others = n_channels - rule.n_included
-        network = network_of(n_others if n_others > MOST_IN_REGISTERS else 1)
+        network = network_of(n_channels - rule.n_included)
         hints, looking = self._hints(reduction), self._looking(reduction)
 
         def known(side: int, start: int, nearest: Nearest) -> Any:

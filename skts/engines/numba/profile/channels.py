@@ -11,9 +11,9 @@ A tile is walked band of rows by band, a band in blocks of WIDTH neighbouring di
 
 Constant windows have alpha 0, others that of their norm, windows that are not finite FAR, so that
 distances of all kinds of windows come out of one formula. Estimates of distances are float32; their
-nearest channels are added, and compared with what either window needs (`channel_sums.py`). A pair
-that passes is looked at in float64, channel by channel, with the bounds of its errors
-(`channel_candidates.py`).
+nearest channels are added, and compared with what either window needs, ROWS rows at once
+(`channel_rows.py`). A pair that passes is looked at in float64, channel by channel, with the bounds
+of its errors (`channel_candidates.py`).
 """
 
 from __future__ import annotations
@@ -47,14 +47,8 @@ from .channel_candidates import (
     sort_few,
     take_exact,
 )
-from .channel_sums import (
-    LANES,
-    MOST_IN_REGISTERS,
-    compare_sums,
-    greater,
-    order_channels,
-)
-from .walk import seeds
+from .channel_rows import FACTORS, LANES, ROWS, walk_rows
+from .walk import lowest_bit, seeds
 
 __all__ = ["BLOCK_WIDTHS", "GROUP", "ChannelAxis", "Walk", "search"]
 
@@ -133,7 +127,7 @@ class Walk(NamedTuple):
     order : ndarray of shape (n_channels,), int64
         Channels: those that count in any case, then the others.
     network : ndarray of shape (n_comparators, 2), int64
-        Puts the others in order, where they are too many for registers.
+        Puts the others in order, where they are many.
     """
 
     length: int
@@ -152,15 +146,23 @@ class BlockArrays(NamedTuple):
 
     Attributes
     ----------
-    cov, values : ndarray of shape (n_channels, width)
-        Covariances, and estimates of distances in the order of `Walk.order`.
-    first_sums : ndarray of shape (width,), float32
+    cov : ndarray of shape (2, n_channels, width), float64
+        Covariances of the row before some rows, and of the last of them; the sides change places.
+    own : ndarray of shape (n_channels, ROWS, FACTORS), float64
+        Of each of the rows the two factors of its step, its scale and its alpha.
+    held : ndarray of shape (ROWS * n_channels + 1, LANES), float32
+        Estimates of distances of a group of pairs, in the order of `Walk.order`; from a whole
+        vector on.
+    values : ndarray of shape (ROWS, n_others, width), float32
+        Estimates in order; as all that follows, of the pairs that are to be looked at.
+    first_sums : ndarray of shape (ROWS, width), float32
         Sums over the channels that count in any case.
-    flags : ndarray of shape (width / LANES,), uint8
-        Pairs of a row that are to be looked at.
-    need, needs : ndarray of shape (n_others + 1, ...), float32
-        Sums up to which a pair is near to the window of the row, and to those of the columns of
-        the tile, from `base` on.
+    flags : ndarray of shape (ROWS, width / LANES), uint16
+        Pairs of each row that are to be looked at.
+    need : ndarray of shape (ROWS, n_others + 1), float32
+        Sums up to which a pair is near to the windows of the rows.
+    needs : ndarray of shape (n_others + 1, n_columns + padding), float32
+        The same of the columns of the tile, from `base` on.
     base : int
         See there.
     errors, doubts : ndarray of shape (n_channels,), float64
@@ -180,6 +182,8 @@ class BlockArrays(NamedTuple):
     """
 
     cov: np.ndarray
+    own: np.ndarray
+    held: np.ndarray
     values: np.ndarray
     first_sums: np.ndarray
     flags: np.ndarray
@@ -225,11 +229,13 @@ def _open_room(n_channels, first, stop, irregular, walk):
     width = narrow if n_channels <= most else wide
     n_others, n_dimensions = n_channels - walk.rule.n_included, walk.rule.dimensions.size
     return BlockArrays(
-        np.zeros((n_channels, width)),
-        np.zeros((n_channels, width), np.float32),
-        np.zeros(width, np.float32),
-        np.zeros(width // LANES, np.uint8),
-        np.full(n_others + 1, np.float32(-1)),
+        np.zeros((2, n_channels, width)),
+        np.zeros((n_channels, ROWS, FACTORS)),
+        np.zeros((ROWS * n_channels + 1, LANES), np.float32),
+        np.zeros((ROWS, n_others, width), np.float32),
+        np.zeros((ROWS, width), np.float32),
+        np.zeros((ROWS, width // LANES), np.uint16),
+        np.full((ROWS, n_others + 1), np.float32(-1)),
         np.full((n_others + 1, stop - first + 2 * width), np.float32(-1)),
         first - width,
         np.zeros(n_channels),
@@ -355,7 +361,7 @@ def _needed(top, allowance, number):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _need_columns(known, top, first, stop, room, walk):
     """Write what the columns of a block need, whose rows begin with `top`."""
-    distances, indices = borrowed(known.distances), borrowed(known.indices)
+    distances, indices = known.distances, known.indices
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
     for at in range(dimensions.size):
         number, needs = dimensions[at], room.needs[dimensions[at] - included]
@@ -367,111 +373,81 @@ def _need_columns(known, top, first, stop, room, walk):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _need_row(known, i, left, room, walk):
-    """Write what the row needs, whose columns begin with `left`."""
-    distances, indices = borrowed(known.distances), borrowed(known.indices)
+def _need_rows(known, first, count, left, room, walk):
+    """Write what so many rows need, the columns of the first of which begin with `left`."""
+    distances, indices = known.distances, known.indices
     dimensions, included = walk.rule.dimensions, walk.rule.n_included
-    for at in range(dimensions.size):
-        number, place, need = dimensions[at], i - known.first, np.float32(-1)
-        if known.open[i] and not comes_later(distances, indices, place, at, left):
-            need = _needed(known.tops[place, at], room.allowance[at], number)
-        room.need[number - included] = need
+    for row in range(count):
+        place = first + row - known.first
+        for at in range(dimensions.size):
+            number, need = dimensions[at], np.float32(-1)
+            if known.open[first + row] and not comes_later(
+                distances, indices, place, at, left + row
+            ):
+                need = _needed(known.tops[place, at], room.allowance[at], number)
+            room.need[row, number - included] = need
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _seed(a, b, i, left, room, walk):
     """Compute the covariances of the first row of a block."""
-    n_windows, width = b.mean.shape[1], room.cov.shape[1]
-    count = min(width, n_windows - left)
+    n_windows, cov = b.mean.shape[1], room.cov[0]
+    count = min(cov.shape[1], n_windows - left)
     for c in range(a.mean.shape[0]):
         center = a.mean[c, i] if walk.normalize else 0.0
         for t in range(walk.length):
             room.window[t] = a.points[c, i + t] - center
         middle = b.mean[c, left + count // 2] if walk.normalize else 0.0
-        room.cov[c, count:] = 0.0
-        seeds(b.points[c], left, middle, room.window, room.cov[c, :count])
+        cov[c, count:] = 0.0
+        seeds(b.points[c], left, middle, room.window, cov[c, :count])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
-def _spread(cov, lead, trail, scale, alpha, out, own):
-    """Go down one row in a channel, and estimate the distances of its pairs."""
-    p, r, scale_i, alpha_i = own
-    for d in range(out.size):
-        c = cov[d] + p * lead[d] + r * trail[d]
-        cov[d] = c
-        square = np.float32((alpha_i + alpha[d]) - c * (scale_i * scale[d]))
-        out[d] = np.sqrt(greater(square, np.float32(0)))
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
-def _turn(values):
-    """Let the farthest come first; what is not finite stays last."""
-    for d in range(values.size):
-        values[d] = values[d] if values[d] > MOST_NEEDED else -values[d]
+@njit(nogil=True, cache=True, error_model="numpy")
+def _read_rows(a, first, count, begins, room, walk):
+    """Write the factors of so many rows; the first of a block takes no step."""
+    own = room.own
+    for c in range(own.shape[0]):
+        for row in range(count):
+            i = first + row
+            lead, trail = a.lead[c, i], a.trail[c, i]
+            if begins and row == 0:
+                lead = trail = 0.0
+            # the factors of columns are those of rows, in the other order
+            own[c, row, 0] = lead if walk.normalize else -trail
+            own[c, row, 1] = trail if walk.normalize else lead
+            own[c, row, 2] = a.scale[c, i]
+            own[c, row, 3] = a.alpha[c, i]
 
 
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _walk_block(a, b, known, known_b, rows, left, room, walk):
     """Walk a block from its first row to its last; `left` is the first column of the first row."""
-    (first, stop), width = rows, room.cov.shape[1]
-    n_channels, included = a.mean.shape[0], walk.rule.n_included
-    others = room.values[included:]
-    in_registers = others.shape[0] <= MOST_IN_REGISTERS
-    sign = np.float32(-1 if walk.rule.worst else 1)
-    for i in range(first, stop):
-        j = left + i - first
-        here = slice(j, j + width)
-        for at in range(n_channels):
-            c = walk.order[at]
-            lead, trail = a.lead[c, i], a.trail[c, i]
-            if i == first:
-                lead = trail = 0.0
-            # the factors of columns are those of rows, in the other order
-            if walk.normalize:
-                own = lead, trail, a.scale[c, i], a.alpha[c, i]
-            else:
-                own = -trail, lead, a.scale[c, i], a.alpha[c, i]
-            _spread(room.cov[c], b.trail[c, here], b.lead[c, here], b.scale[c, here],
-                    b.alpha[c, here], room.values[at], own)  # fmt: skip
-        if included:
-            room.first_sums[:] = 0
-            for at in range(included):
-                for d in range(width):
-                    room.first_sums[d] += room.values[at, d]
-        if walk.rule.worst:
-            for at in range(others.shape[0]):
-                _turn(others[at])
-        if not in_registers:
-            order_channels(others, walk.network)
+    (first, stop), side = rows, 0
+    for i in range(first, stop, ROWS):
+        j, count = left + i - first, min(ROWS, stop - i)
+        _read_rows(a, i, count, i == first, room, walk)
         if walk.rows:
-            _need_row(known, i, j, room, walk)
-        near = compare_sums(others, room.first_sums, room.need, room.needs, j - room.base,
-                            room.flags,
-                            not in_registers, sign)  # fmt: skip
-        if near:
-            _look(a, b, known, known_b, i, j, room, walk, not in_registers)
+            _need_rows(known, i, count, j, room, walk)
+        near = walk_rows(b, room, walk, side, count, j)
+        while near:
+            _look(a, b, known, known_b, i, j, lowest_bit(near), side, room, walk)
+            near &= near - 1
+        side = 1 - side
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _bound_by_estimates(d, room, walk, in_order):
+def _bound_by_estimates(row, d, room, walk):
     """Bound the sums of a pair by its estimates; returns whether the bounds are close."""
     # see "channel sums" in docs/developer/numerics.rst
-    rule, bounds, ordered = walk.rule, room.bounds, room.bounds.sorted
-    others = room.values[rule.n_included :]
-    for k in range(others.shape[0]):
-        value, place = float(others[k, d]), k
-        while not in_order and place > 0 and ordered[place - 1] > value:
-            ordered[place] = ordered[place - 1]
-            place -= 1
-        ordered[place] = value
+    rule, bounds, values = walk.rule, room.bounds, room.values
     sign = -1.0 if rule.worst else 1.0
-    total, number = float(room.first_sums[d]), rule.n_included
+    total, number = float(room.first_sums[row, d]), rule.n_included
     missing = total > MOST_NEEDED
     for at in range(rule.dimensions.size):
         while number < rule.dimensions[at]:
             # channels that are not finite come last, also where the farthest come first
-            value = ordered[number - rule.n_included]
+            value = float(values[row, number - rule.n_included, d])
             missing = missing or value > MOST_NEEDED
             total += sign * value
             number += 1
@@ -502,15 +478,30 @@ def _tell_kinds(a, b, i, j, kinds):
     return n_regular, n_unlike
 
 
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _covariance(b, c, j, place, room):
+    """Walk the covariance of a pair in a channel once more, down to its row.
+
+    Its place is a row among those that are walked at once, a diagonal of the block, and the side of
+    the covariances before.
+    """
+    row, d, side = place
+    covariance = room.cov[side, c, d]
+    for above in range(row + 1):
+        at = j - row + above
+        covariance += room.own[c, above, 0] * b.trail[c, at] + room.own[c, above, 1] * b.lead[c, at]
+    return covariance
+
+
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _bound_exactly(a, b, i, j, d, regular, room, walk):
-    """Bound the sums of a pair by its covariances in float64.
+def _bound_exactly(a, b, pair, place, regular, room, walk):
+    """Bound the sums of a pair by its covariances in float64; `place` is as in `_covariance`.
 
     Returns up to how many channels these are certified sums: none where all windows are regular.
     """
-    bounds = room.bounds
-    for c in range(room.cov.shape[0]):
+    bounds, (i, j) = room.bounds, pair
+    for c in range(room.own.shape[0]):
         kind, kind_b = (0, 0) if regular else (room.kinds[0, c], room.kinds[1, c])
         rest = room.doubts[c]
         if walk.normalize:
@@ -518,7 +509,7 @@ def _bound_exactly(a, b, i, j, d, regular, room, walk):
                 max(a.blur[c, i], b.blur[c, j]), max(a.shift[c, i], b.shift[c, j]), walk.length
             )
         scales = a.scale[c, i] * b.scale[c, j]
-        square = a.alpha[c, i] + b.alpha[c, j] - room.cov[c, d] * scales
+        square = a.alpha[c, i] + b.alpha[c, j] - _covariance(b, c, j, place, room) * scales
         bound_channels(bounds, c, kind, kind_b, square, room.errors[c] * scales + rest)
     n_certain = 0
     if not regular:
@@ -529,9 +520,13 @@ def _bound_exactly(a, b, i, j, d, regular, room, walk):
 
 # called in one place: compiled there, and not once more by all that lies between
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _look(a, b, known, known_b, i, left, room, walk, in_order):
-    """Look at the pairs of a row whose flags are set, in float64 where estimates are too coarse."""
-    n_channels, width = room.cov.shape
+def _look(a, b, known, known_b, first, left, row, side, room, walk):
+    """Look at the pairs of a row whose flags are set, in float64 where estimates are too coarse.
+
+    It is a row among those that are walked at once, from `first` and `left` on.
+    """
+    i, left = first + row, left + row
+    _, n_channels, width = room.cov.shape
     begin, end = max(0, b.first - left), min(width, b.stop - left)
     # a list of both rows and columns takes each pair twice
     pairs = 2 * width if walk.same else width
@@ -539,11 +534,10 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
     if not walk.same:
         make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
     dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
-    own, other, settled = borrowed(a), borrowed(b), borrowed(known_b)
     open_row = walk.rows and known.open[i]
     d = begin
     while d < end:
-        flags = room.flags[d // LANES] >> (d % LANES)
+        flags = room.flags[row, d // LANES] >> (d % LANES)
         if flags & 1 == 0:
             # the next pair, or the next group of lanes
             d = d + 1 if flags else (d // LANES + 1) * LANES
@@ -551,12 +545,13 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
         j = left + d
         n_regular, n_unlike, n_certain = n_channels, 0, 0
         if room.irregular:
-            n_regular, n_unlike = _tell_kinds(own, other, i, j, room.kinds)
+            n_regular, n_unlike = _tell_kinds(a, b, i, j, room.kinds)
         if n_unlike == n_channels:
             n_certain = n_channels
             bounds.sums_low[:] = room.unlike
-        elif n_regular < n_channels or not _bound_by_estimates(d, room, walk, in_order):
-            n_certain = _bound_exactly(a, b, i, j, d, n_regular == n_channels, room, walk)
+        elif n_regular < n_channels or not _bound_by_estimates(row, d, room, walk):
+            pair, place, regular = (i, j), (row, d, side), n_regular == n_channels
+            n_certain = _bound_exactly(a, b, pair, place, regular, room, walk)
         for at in range(dimensions.size):
             low, up, exact = bounds.sums_low[at], bounds.sums_up[at], dimensions[at] <= n_certain
             if open_row and low <= known.tops[i - known.first, at]:
@@ -571,7 +566,7 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
                     offer(known_b, j - known_b.first, at, i, low, up)
                 need = np.float32(-1)
                 # rows below come later, too
-                if not comes_later(settled.distances, settled.indices, j - known_b.first, at, i):
+                if not comes_later(known_b.distances, known_b.indices, j - known_b.first, at, i):
                     need = _needed(
                         known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
                     )
@@ -580,24 +575,11 @@ def _look(a, b, known, known_b, i, left, room, walk, in_order):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(a, b, known, known_b, walk, cancel):
-    """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
-
-    Parameters
-    ----------
-    a, b : ChannelAxis
-        Rows and columns.
-    known, known_b : Known
-        Neighbours of rows and of columns, added to.
-    walk : Walk
-        Options.
-    cancel : ndarray of shape (1,), uint8
-        Turns 1 to stop early.
-    """
-    n_channels, n_windows = a.mean.shape[0], b.mean.shape[1]
-    irregular = _is_irregular(a) or _is_irregular(b)
-    room = _open_room(n_channels, b.first, b.stop, irregular, walk)
-    width = room.cov.shape[1]
+def _walk_tile(a, b, known, known_b, room, walk, cancel):
+    """Walk the blocks of a tile, band by band."""
+    a, b, known, known_b = borrowed(a), borrowed(b), borrowed(known), borrowed(known_b)
+    room, walk = borrowed(room), borrowed(walk)
+    n_windows, width = b.mean.shape[1], room.cov.shape[2]
     top = a.first
     while top < a.stop:
         bottom = top + _height(top, a)
@@ -617,6 +599,28 @@ def search(a, b, known, known_b, walk, cancel):
             _walk_block(a, b, known, known_b, (first, stop), left, room, walk)
             diagonal += width
         top = bottom
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(a, b, known, known_b, walk, cancel):
+    """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
+
+    Parameters
+    ----------
+    a, b : ChannelAxis
+        Rows and columns.
+    known, known_b : Known
+        Neighbours of rows and of columns, added to.
+    walk : Walk
+        Options.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    irregular = _is_irregular(a) or _is_irregular(b)
+    room = _open_room(a.mean.shape[0], b.first, b.stop, irregular, walk)
+    _walk_tile(a, b, known, known_b, room, walk, cancel)
+    if cancel[0]:
+        return
     measure_all(known, a.line, b.line, walk.length, walk.rule, walk.order)
     if not walk.same:
         measure_all(known_b, b.line, a.line, walk.length, walk.rule, walk.order)
