@@ -30,6 +30,7 @@ BEYOND = (
 )
 
 NUMBERED = "where series have numbers, all points of a series hold that of theirs"
+TWICE = "in steps of 31 lanes 31 and 0 meet the same place, and write the same number there"
 ANY_THREAD = "all threads of the block have these numbers: whichever writes them"
 
 EXAMPLES = "which instances the compile check takes as examples"
@@ -1741,7 +1742,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "values behind these are put in order, too, before their own turn",
         ),
     ],
+    _E + "cupy/profile/channels.cu": [
+        (
+            "channel_distances",
+            "for (int p = lane / POINTS; p < 32; p += 32 / POINTS) {",
+            ("32 -> 33 #1",),
+            "POINTS is 16: 33 / 16 and 32 / 16 are both 2",
+        ),
+    ],
     _E + "cupy/profile/pairs.cu": [
+        *(
+            ("WarpMemory", f"for (int t = lane; t < SPAN + {of}; t += 32) {{", ("32 -> 31",), TWICE)
+            for of in ("ROWS", "COLUMNS")
+        ),
         (
             "WarpMemory",
             "points.rows[spread_out(t)] = place < row_line.n_points ? "
