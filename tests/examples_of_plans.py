@@ -179,6 +179,13 @@ def of_shapes_that_weigh(series: Callable[..., Series]) -> Iterator[Reduction]:
         if width == 33:
             yield SBDCenters(shapes, labels, shifts, 4)
             yield SBDCenters(shapes, labels, shifts, 4, centered=False)
+        # one point each, which is as near to each of several others
+        values = (rng.random(some.values.shape) < 0.2).astype(float)
+        spikes = np.zeros_like(few.values)
+        spikes[:, :, width // 2] = 1.0
+        values[0] = 0.0
+        yield SBDAssign(Shapes.of(values), Shapes.of(spikes))
+        yield SBDMatrix(Shapes.of(values), Shapes.of(spikes))
 
 
 def several_works() -> tuple[Callable[..., Series], list[Reduction]]:
