@@ -126,6 +126,7 @@ def middle_works() -> list[Reduction]:
         *of_second_channels(series),
         *of_sizes_beside(series),
         *of_shapes_that_weigh(series),
+        *of_long_queries(series),
     ]
 
 
@@ -186,6 +187,15 @@ def of_shapes_that_weigh(series: Callable[..., Series]) -> Iterator[Reduction]:
         values[0] = 0.0
         yield SBDAssign(Shapes.of(values), Shapes.of(spikes))
         yield SBDMatrix(Shapes.of(values), Shapes.of(spikes))
+
+
+def of_long_queries(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Queries whose points are loaded in turns, by halves of a tile and by whole ones."""
+    for n, width, lengths in ((40, 128, (110, 110, 100)), (3, 300, (270, 280)), (300, 70, (64,))):
+        many = series(n, width)
+        queries = tuple(many.values[i, 0, 3 : 3 + length] for i, length in enumerate(lengths))
+        yield SubsequenceMatches(queries, many)
+        yield SubsequenceMatches(queries, many, normalize=False)
 
 
 def several_works() -> tuple[Callable[..., Series], list[Reduction]]:

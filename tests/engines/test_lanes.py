@@ -318,6 +318,13 @@ def test_blocks_of_channels_take_each_diagonal_of_each_band_once(every, first_di
         # side by side from the first one on, as far as there are numbers
         assert_array_equal(walked, first + width * np.arange(len(walked)))
         assert len(walked) >= n_blocks // 2
+        # of each turn those that it is for, no two turns ahead of each other
+        turns = np.repeat(np.arange(every), n)[blocks[:, 0] == top]
+        numbers = (here[:, 2] - first) // width
+        there = here[:, 2] >= first
+        assert ((numbers - band - turns) % every == 0)[there].all()
+        ends = [numbers[there & (turns == turn)].max() for turn in range(every)]
+        assert np.ptp(ends) < every
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
