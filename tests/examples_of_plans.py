@@ -187,6 +187,8 @@ def of_shapes_that_weigh(series: Callable[..., Series]) -> Iterator[Reduction]:
         values[0] = 0.0
         yield SBDAssign(Shapes.of(values), Shapes.of(spikes))
         yield SBDMatrix(Shapes.of(values), Shapes.of(spikes))
+        # no shift at which they are alike
+        yield SBDMatrix(Shapes.of(0.5 + values), Shapes.of(-0.5 - spikes))
 
 
 def of_long_queries(series: Callable[..., Series]) -> Iterator[Reduction]:

@@ -1698,6 +1698,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
     ],
     _E + "cupy/search/search.cu": [
+        ("moments", "low = window[i] < low ? window[i] : low;", ("< -> <=",), EQUAL),
+        ("moments", "high = window[i] > high ? window[i] : high;", ("> -> >=",), EQUAL),
         ("Interval", "return low > 0 ? __double2float_rd(low) : 0.0f;", ("> -> >=",), EQUAL),
     ],
     _E + "cupy/elastic/dtw.py": [
