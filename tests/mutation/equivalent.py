@@ -1697,6 +1697,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/kshape/centers.cu": [
         ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
     ],
+    _E + "cupy/shapelets/order_lines.cu": [
+        (
+            "best_of_cuts",
+            "if (gain > best.gain || gap > best.gap) best.gain = gain, best.gap = gap;",
+            ("> -> >= #1",),
+            EQUAL,
+        ),
+    ],
     _E + "cupy/search/search.cu": [
         ("moments", "low = window[i] < low ? window[i] : low;", ("< -> <=",), EQUAL),
         ("moments", "high = window[i] > high ? window[i] : high;", ("> -> >=",), EQUAL),
