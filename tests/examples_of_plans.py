@@ -123,7 +123,81 @@ def middle_works() -> list[Reduction]:
         DTWMatrix(queries, long, MSM()),
         DTWNeighbors(queries, candidates, 2, none, "auto", Warping(window=4)),
         DTWNeighbors(queries, candidates, 2, none, "float64"),
+        *of_second_channels(series),
+        *of_sizes_beside(series),
+        *of_shapes_that_weigh(series),
+        *of_long_queries(series),
     ]
+
+
+def of_second_channels(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works in which something lies in the second channel, lane, group or way, and in no first."""
+    rng = np.random.default_rng(18)
+    some = series(35, 8, 2)
+    labels, weights = rng.integers(0, 3, 35), 0.5 + rng.random(35)
+    # the first channel tells nothing
+    values = some.values.copy()
+    values[:, 0] = rng.normal(size=8)
+    values[labels == 1, 1, 2:6] += 9.0
+    told, members, classes = Series(values, some.lengths), np.arange(35), np.array([1.0, 2.0, 0.5])
+    yield ShapeletSearch(told, members, (5,), Criterion(labels, classes, 2))
+    yield ShapeletSearch(
+        *(told, members, (5,), Criterion(labels, classes, 2, 1.5, weights), rng.random(35)),
+        ways=("and", "or"),
+    )
+    for gamma, warping in ((0.5, Warping()), (2.0, Warping(window=5))):
+        long, average = series(3, 37, 2), series(1, 33, 2)
+        yield SoftDTWGradient(long, average, 0.5 + np.arange(3), gamma, warping)
+    yield SoftDTWGradient(series(2, 300, 2), series(1, 290, 2), np.array([1.0, 3.0]), 1.0)
+    for warping in (Warping(), Warping(window=3), Warping(cost="absolute", window=1)):
+        yield RotationNeighbors(series(3, 21, 2), series(35, 21, 2), 2, warping=warping)
+
+
+def of_sizes_beside(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Works one less, as many and one more than lanes, strips and blocks hold."""
+    kinds = (Warping(), Warping("dog_keeper", "absolute"), ERP(gap=0.5), TWE(), LCSS(epsilon=0.5))
+    for warping, (n_rows, n_cols) in product(kinds, ((33, 31), (31, 65), (128, 129))):
+        yield DTWMatrix(series(2, n_rows), series(3, n_cols), warping)
+    # bands that lanes share, and bands in the registers of one
+    for window, width in product((1, 2, 31, 33, 70), (65, 130)):
+        yield DTWMatrix(series(2, width), series(3, width), Warping(window=window))
+    for n, n_channels in product((31, 32, 33), (1, 2)):
+        yield DTWPath(series(1, n, n_channels), series(1, 65 - n, n_channels), Warping(window=9))
+
+
+def of_shapes_that_weigh(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Series of different sizes, long enough for each kind of kernel, in clusters of any size."""
+    rng = np.random.default_rng(19)
+    for width, n_channels in product((9, 31, 33, 70), (1, 2)):
+        some = series(45, width, n_channels)
+        sizes = 2.0 ** (np.arange(45) % 4)[:, np.newaxis, np.newaxis]
+        shapes = Shapes.normalized(Series(some.values * sizes, some.lengths), normalize=False)
+        few = Shapes.normalized(series(3, width, n_channels))
+        labels = np.sort(rng.integers(0, 40, 45) // 13).astype(np.int32)
+        shifts = rng.integers(-4, 5, 45).astype(np.int32)
+        yield SBDAssign(shapes, few)
+        yield SBDMatrix(shapes, few)
+        if width == 33:
+            yield SBDCenters(shapes, labels, shifts, 4)
+            yield SBDCenters(shapes, labels, shifts, 4, centered=False)
+        # one point each, which is as near to each of several others
+        values = (rng.random(some.values.shape) < 0.2).astype(float)
+        spikes = np.zeros_like(few.values)
+        spikes[:, :, width // 2] = 1.0
+        values[0] = 0.0
+        yield SBDAssign(Shapes.of(values), Shapes.of(spikes))
+        yield SBDMatrix(Shapes.of(values), Shapes.of(spikes))
+        # no shift at which they are alike
+        yield SBDMatrix(Shapes.of(0.5 + values), Shapes.of(-0.5 - spikes))
+
+
+def of_long_queries(series: Callable[..., Series]) -> Iterator[Reduction]:
+    """Queries whose points are loaded in turns, by halves of a tile and by whole ones."""
+    for n, width, lengths in ((40, 128, (110, 110, 100)), (3, 300, (270, 280)), (300, 70, (64,))):
+        many = series(n, width)
+        queries = tuple(many.values[i, 0, 3 : 3 + length] for i, length in enumerate(lengths))
+        yield SubsequenceMatches(queries, many)
+        yield SubsequenceMatches(queries, many, normalize=False)
 
 
 def several_works() -> tuple[Callable[..., Series], list[Reduction]]:

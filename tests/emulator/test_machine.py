@@ -191,6 +191,32 @@ def test_shared_memory_that_is_asked_for(launch):
         launch("dynamic", zeros(1, np.int32), shared=60_000)
 
 
+DECLARED = r"""#line 1 "declared.cu"
+template <int N>
+__global__ void declared(float* x) {
+    __shared__ float values[N];
+    __shared__ double others[1024];
+    values[0] = 1, others[0] = 2;
+    x[0] = values[0] + others[0];
+}
+"""
+
+
+@pytest.mark.parametrize("size", [10_240, 10_241])
+def test_shared_memory_that_is_declared(size):
+    """A kernel has 48 KiB at most, as ptxas says; each by itself."""
+    names = (f"declared<{size}>", "declared<7>")
+    kernel = cp.RawModule(code=DECLARED, name_expressions=names)
+    x = zeros(1)
+    if size > 10_240:
+        with pytest.raises(cp.KernelError, match="does not compile: .* declares 49156 bytes"):
+            kernel.get_function(names[0])
+        return
+    for name in names:
+        kernel.get_function(name)((1,), (1,), (x,))
+        assert x.get()[0] == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

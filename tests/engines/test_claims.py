@@ -499,8 +499,8 @@ def test_shapelet_keys():
 # --- of a GPU ------------------------------------------------------------------------------------
 
 
-def run_on_a_gpu(file, kernel, *arguments):
-    """Run some code that sees the functions of a source file; returns 16 numbers."""
+def run_on_a_gpu(file, kernel, *arguments, threads=1, size=16):
+    """Run some code that sees the functions of a source file in a block; returns its numbers."""
     missing = find_engine("cupy").available()
     if missing is not None:
         pytest.skip(missing)
@@ -508,9 +508,9 @@ def run_on_a_gpu(file, kernel, *arguments):
     programs = importlib.import_module("skts.engines.cupy.programs")
     text = f'{programs.source(file)}\nextern "C" __global__ void told({kernel}\n}}\n'
     told = cp.RawModule(code=text, options=programs.OPTIONS).get_function("told")
-    found = cp.zeros(16)
+    found = cp.zeros(size)
     given = [cp.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
-    told((1,), (1,), (*given, found))
+    told((1,), (threads,), (*given, found))
     return found.get()
 
 

@@ -30,6 +30,7 @@ BEYOND = (
 )
 
 NUMBERED = "where series have numbers, all points of a series hold that of theirs"
+TWICE = "in steps of 31 lanes 31 and 0 meet the same place, and write the same number there"
 ANY_THREAD = "all threads of the block have these numbers: whichever writes them"
 
 EXAMPLES = "which instances the compile check takes as examples"
@@ -1696,7 +1697,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/kshape/centers.cu": [
         ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
     ],
+    _E + "cupy/shapelets/order_lines.cu": [
+        (
+            "best_of_cuts",
+            "if (gain > best.gain || gap > best.gap) best.gain = gain, best.gap = gap;",
+            ("> -> >= #1",),
+            EQUAL,
+        ),
+    ],
     _E + "cupy/search/search.cu": [
+        ("moments", "low = window[i] < low ? window[i] : low;", ("< -> <=",), EQUAL),
+        ("moments", "high = window[i] > high ? window[i] : high;", ("> -> >=",), EQUAL),
         ("Interval", "return low > 0 ? __double2float_rd(low) : 0.0f;", ("> -> >=",), EQUAL),
     ],
     _E + "cupy/elastic/dtw.py": [
@@ -1741,7 +1752,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "values behind these are put in order, too, before their own turn",
         ),
     ],
+    _E + "cupy/profile/channels.cu": [
+        (
+            "channel_distances",
+            "for (int p = lane / POINTS; p < 32; p += 32 / POINTS) {",
+            ("32 -> 33 #1",),
+            "POINTS is 16: 33 / 16 and 32 / 16 are both 2",
+        ),
+    ],
     _E + "cupy/profile/pairs.cu": [
+        *(
+            ("WarpMemory", f"for (int t = lane; t < SPAN + {of}; t += 32) {{", ("32 -> 31",), TWICE)
+            for of in ("ROWS", "COLUMNS")
+        ),
         (
             "WarpMemory",
             "points.rows[spread_out(t)] = place < row_line.n_points ? "

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from ._array import inner, ndarray, outer
-from ._machine import KernelError, Program
+from ._machine import SHARED, KernelError, Program
 from .cuda import Device, runtime
 
 __all__ = ["ElementwiseKernel", "RawKernel", "RawModule"]
 
-#: Bytes of shared memory that a block has without asking.
-SHARED = 48 * 1024
 TYPES = {"int32": "int", "int64": "long long", "float32": "float", "float64": "double"}
 TYPES |= {
     "uint32": "unsigned",

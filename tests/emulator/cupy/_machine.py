@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SETTINGS", "KernelError", "Memory", "Program", "lock"]
+__all__ = ["SETTINGS", "SHARED", "KernelError", "Memory", "Program", "lock"]
 
 HERE = Path(__file__).parent
 #: Functions of a source that are no templates.
@@ -35,6 +35,10 @@ PLAIN = re.compile(
 DYNAMIC = re.compile(
     r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+|alignas\(\d+\)\s+)?([\w\s]+?)\s+(\w+)\[\];"
 )
+#: A line of `nm` about a static variable of a function: its size and its name.
+STATIC = re.compile(r"^[0-9a-f]+ ([0-9a-f]+) [bBuVvd] (.+::.+)$", re.MULTILINE)
+#: Bytes of shared memory that a block has without asking, and the most that a kernel may declare.
+SHARED = 48 * 1024
 #: Most blocks of a grid, and threads of a block, along each axis.
 MOST_BLOCKS, MOST_THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64)
 #: Alignment of arrays: what the widest load of a kernel needs.
@@ -102,8 +106,8 @@ def _flags() -> tuple[str, ...]:
     return tuple(flags)
 
 
-def _compiled(name: str, text: str, flags: tuple[str, ...]) -> Path:
-    """The path of a shared library, compiled unless the cache holds it."""
+def _compiled(name: str, text: str, flags: tuple[str, ...], kernels: bool = True) -> Path:
+    """The path of a shared library, of kernels or not, compiled unless the cache holds it."""
     key = hashlib.sha256("\0".join((text, *flags, _compiler())).encode()).hexdigest()[:32]
     path = SETTINGS.cache / f"{name}-{key}.so"
     if path.exists():
@@ -116,8 +120,24 @@ def _compiled(name: str, text: str, flags: tuple[str, ...]) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise KernelError(f"{name} does not compile:\n{done.stderr[:4000]}")
+        for function, size in _static_memory(built).items() if kernels else ():
+            if size > SHARED:
+                raise KernelError(
+                    f"{name} does not compile: {function} declares {size} bytes of shared memory, "
+                    f"of {SHARED} that there are"
+                )
         built.replace(path)
     return path
+
+
+def _static_memory(library: Path) -> Counter[str]:
+    """Bytes of the static arrays of each function of a library: the shared memory of a kernel."""
+    command = ["nm", "--demangle", "--print-size", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: Counter[str] = Counter()
+    for size, symbol in STATIC.findall(done.stdout):
+        found[symbol.rpartition("::")[0]] += int(size, 16)
+    return found
 
 
 @functools.cache
@@ -148,7 +168,8 @@ class Launch(ctypes.Structure):
 def machine() -> ctypes.CDLL:
     """The library of machine.cpp."""
     text = (HERE / "machine.cpp").read_text("utf-8")
-    path = _compiled("machine", text, ("-std=gnu++17", "-O2", "-fPIC", "-shared"))
+    flags = ("-std=gnu++17", "-O2", "-fPIC", "-shared")
+    path = _compiled("machine", text, flags, kernels=False)
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     library.emulator_alloc.restype = ctypes.c_void_p
     library.emulator_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
