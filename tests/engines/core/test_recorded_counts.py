@@ -82,6 +82,8 @@ def counts(monkeypatch, size, kind, filled=FILLED):
     engine.prepared.clear()
     monkeypatch.setattr(compiling, "replaced", False)
     done.watch_compiled(monkeypatch)
+    # to make some works calls kernels, too
+    fill_memory(filled)
     works = works_of(size, kind)
     for work, memory in product(works, ("256MiB", "12MiB")):
         fill_memory(filled)
@@ -122,8 +124,8 @@ def launches(monkeypatch, size, kind, filled=FILLED):
     monkeypatch.setattr(compiling, "replaced", False)
     monkeypatch.setattr(Kernel, "__call__", launch)
     monkeypatch.setattr(Kernel, "ready", prepare)
+    fill_memory(filled)
     if size == "every":  # a generator of answers
-        fill_memory(filled)
         list(kind("cupy"))
     for work in works_of(size, kind) if size != "every" else ():
         if engine.supports(work) is None:
