@@ -43,8 +43,8 @@ def best_with_long(
     ShapeletSplit or None
         The best; None if nothing is good enough.
     """
-    series = search.of_members
     for length in lengths:
+        series = search.of_members
         for where in _candidates(series, length):
             known = _distances(series, where, run)
             ways = np.arange(len(search.ways))

@@ -9,12 +9,13 @@ import cupy as cp
 import numpy as np
 
 from ...core.constants import SORTING_THREADS, WIDE_THREADS
+from ...core.engine import go_through
 from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, bring, module_of, send_one, to_host
-from .matches import best_matches
+from .matches import Asked, ask, best_matches
 from .programs import NAMED_SHARED, ScanKernel, padded_members, scan_kernel, sorted_bytes
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
@@ -65,6 +66,21 @@ class Bounds:
         more = int(np.searchsorted(self._gain, -best[0], "left"))
         as_much = int(np.searchsorted(self._gain, -best[0], "right"))
         return more + int(np.searchsorted(self._gap[more:as_much], -best[1], "right"))
+
+
+class Batch(NamedTuple):
+    """Candidates that are measured together, as the host describes them.
+
+    Attributes
+    ----------
+    where : ndarray of shape (n, 5), int64
+        As that of `Survivors`.
+    asked : list of Asked
+        Where they are looked for as they are, and normalised.
+    """
+
+    where: np.ndarray
+    asked: list[Asked]
 
 
 def _distances_before(known: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -313,7 +329,8 @@ class Lines:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""
         n = len(where)
         most = np.full(n, np.iinfo(np.int64).max)
-        self._measure(Bounds(most, np.full(n, np.inf), lambda first, stop: where[first:stop]))
+        bounds = Bounds(most, np.full(n, np.inf), lambda first, stop: where[first:stop])
+        go_through(self._measure(bounds))
 
     def survivors(self) -> Generator[None, None, Survivors]:
         """Find the candidates that could be the best; yields where it is going to wait."""
@@ -322,17 +339,17 @@ class Lines:
             bounds = self._listed()
             if 0 < len(bounds) <= MAX_UNJUDGED:
                 where = bounds.places(0, len(bounds))
-                norms = self._norms(where)
+                norms = self._norms(self._describe(where))
                 yield
                 distances = bring(norms) / np.sqrt(where[:, :1])
                 self.parts.append(Survivors(bounds.gain, bounds.gap, where, distances))
             else:
-                self._measure(bounds)
+                yield from self._measure(bounds)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
     def settle(self) -> None:
         """Measure the candidates on the list, and empty it."""
-        self._measure(self._listed())
+        go_through(self._measure(self._listed()))
         self._reset()
 
     def _listed(self) -> Bounds:
@@ -351,7 +368,10 @@ class Lines:
         def places(first: int, stop: int) -> np.ndarray:
             some = bounds[first:stop]
             way, fields = some["way"], (some[name] for name in ("length", "series", "start"))
-            return np.stack((*fields, way >> 2, way & 3), axis=1).astype(np.int64)
+            where = np.empty((5, len(some)), np.int64)
+            for column, field in zip(where, (*fields, way >> 2, way & 3), strict=True):
+                column[:] = field
+            return where.T
 
         gain = np.ascontiguousarray(bounds["gain"])
         return Bounds(gain, bounds["high"].astype(np.float64), places)
@@ -414,23 +434,33 @@ class Lines:
         high = cp.where(high < 0, high ^ 0x7FFFFFFF, high)
         return bounds[cp.lexsort(cp.stack((-high, -bounds[:, 0])))]
 
-    def _measure(self, bounds: Bounds) -> None:
+    def _measure(self, bounds: Bounds) -> Generator[None, None, None]:
         """Measure candidates in the order of their bounds, until no other can be the best.
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
         and of equal candidates the first is kept, with its distances; else they differ by
         roundings, and all are kept that come close. Where series of a class weigh differently the
         host finds the cuts.
+
+        While the device measures some, the host describes those that are next if none of them
+        becomes needless; yields where it is going to wait.
         """
         slack, most = self.rules.slack, self.measured
         if self.on_host or self.rules.only_bounds:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
-        first, size = 0, min(FIRST_BATCH, most)
+        first, size, ready = 0, min(FIRST_BATCH, most), None
         while first < (stop := bounds.count_that_reach(self.best)):
-            some = bounds.places(first, min(first + size, stop))
-            first, size = first + len(some), min(GROWTH * size, most)
-            gains, gaps, distances = self._cuts(some)
+            n = min(size, stop - first)
+            if ready is None or len(ready.where) != n:
+                ready = self._describe(bounds.places(first, first + n))
+            some, read = ready.where, self._start_cuts(ready)
+            first, size = first + n, min(GROWTH * size, most)
+            ready = None
+            if first < stop:
+                ready = self._describe(bounds.places(first, min(first + size, stop)))
+            yield
+            gains, gaps, distances = read()
             if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)
                 continue
@@ -454,45 +484,48 @@ class Lines:
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _norms(self, where: np.ndarray) -> cp.ndarray:
-        """Norms of the differences of some candidates and their best matches among the members."""
+    def _describe(self, where: np.ndarray) -> Batch:
+        """Describe some candidates, to be measured; no device is asked."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.host_members[series] * n_channels + channels) * width + starts
-        distances = cp.empty((len(where), self.rules.n_members))
         points = lengths @ np.maximum(0, width + 1 - lengths)
         few = int(points) * self.rules.n_members <= NOT_SIFTED
+        asked = []
         for raw in (True, False):
             # windows of fewer points are compared as they are
             rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
             if rows.size:
-                best_matches(
-                    *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
-                    *(self.sizes, self.members, not raw, distances, None),
-                    sift=not few,
-                )
-        return distances
+                some = begins[rows], lengths[rows], channels[rows], rows
+                n = self.rules.n_members
+                asked.append(ask(*some, self.values.shape, n, not raw, sift=not few))
+        return Batch(where, asked)
 
-    def _distances(self, where: np.ndarray) -> Near:
-        """Certified distances of some candidates, not joined yet."""
-        norms = self._norms(where)
-        found: Near = bring(norms) if self.on_host else norms
-        found /= as_in(module_of(found), np.sqrt(where[:, 0]))[:, None]
-        return found
+    def _norms(self, batch: Batch) -> cp.ndarray:
+        """Norms of the differences of some candidates and their best matches among the members."""
+        distances = cp.empty((len(batch.where), self.rules.n_members))
+        for asked in batch.asked:
+            series = self.values, self.sizes, self.members
+            best_matches(asked, self.values, *series, distances, None)
+        return distances
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
         """Gain and gap of the best cut of some candidates, from certified distances; and these."""
-        m, n = len(where), self.rules.n_members
-        distances = joined = self._distances(where)
-        if self.ways != ("first",):
-            both = as_in(module_of(joined), np.array(self.ways)[where[:, 4]] == "and")[:, None]
-            before = self.host_before if self.on_host else self.before
-            larger, smaller = (f(before, joined) for f in (np.maximum, np.minimum))
-            joined = np.where(both, larger, smaller)
+        return self._start_cuts(self._describe(where))()
+
+    def _start_cuts(self, batch: Batch) -> Callable[[], tuple[np.ndarray, np.ndarray, Near]]:
+        """Have the device measure candidates and cut their order lines.
+
+        Returns a function that waits for that, and returns what `_cuts` does.
+        """
+        where, distances, roots = batch.where, self._norms(batch), np.sqrt(batch.where[:, 0])
+        if self.on_host:
+            return lambda: self._cuts_of_host(where, bring(distances) / roots[:, None])
+        distances /= send_one(roots)[:, None]
+        if self.rules.only_bounds:
+            return lambda: self._cuts_of_host(where, distances)
+        joined, (m, n) = self._joined(where, distances), distances.shape
         normalized = are_normalized(where, self.ways, self.before_normalized)
-        if self.on_host or self.rules.only_bounds:
-            cuts = self.criterion.best_cuts(to_host(joined), normalized)
-            return cuts.gain, cuts.gap, distances
         normalized = send_one(normalized.astype(np.uint8))
         found = cp.empty((2, m), np.int64)
         shared = sorted_bytes(n, self.rules.n_classes)
@@ -517,5 +550,27 @@ class Lines:
                 (64,),
                 (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
             )
-        gains, gaps = bring(found)
-        return gains, gaps.view(np.float64), distances
+
+        def read() -> tuple[np.ndarray, np.ndarray, Near]:
+            gains, gaps = bring(found)
+            return gains, gaps.view(np.float64), distances
+
+        return read
+
+    def _joined(self, where: np.ndarray, distances: Near) -> Near:
+        """Distances of candidates, joined with those of the literals before."""
+        if self.ways == ("first",):
+            return distances
+        both = as_in(module_of(distances), np.array(self.ways)[where[:, 4]] == "and")[:, None]
+        before = self.host_before if self.on_host else self.before
+        larger, smaller = (f(before, distances) for f in (np.maximum, np.minimum))
+        found: Near = np.where(both, larger, smaller)
+        return found
+
+    def _cuts_of_host(
+        self, where: np.ndarray, distances: Near
+    ) -> tuple[np.ndarray, np.ndarray, Near]:
+        """Cut order lines on the host: what `_cuts` returns."""
+        normalized = are_normalized(where, self.ways, self.before_normalized)
+        cuts = self.criterion.best_cuts(to_host(self._joined(where, distances)), normalized)
+        return cuts.gain, cuts.gap, distances

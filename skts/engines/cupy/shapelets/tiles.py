@@ -137,7 +137,7 @@ class ShapeletTiles(GroupTiles):
         """Best matches of some queries in some series."""
         import cupy as cp
 
-        from .matches import best_matches
+        from .matches import ask, best_matches
 
         queries, series = reduction.queries[tile.rows], reduction.series.take(tile.cols)
         lengths = np.array([query.size for query in queries])
@@ -145,12 +145,15 @@ class ShapeletTiles(GroupTiles):
         channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
         distances = cp.empty(tile.shape)
         starts = cp.empty(tile.shape, np.int64)
-        best_matches(
-            cp.asarray(np.concatenate(queries)),
+        asked = ask(
             *(np.cumsum(lengths) - lengths, lengths, channels, np.arange(len(queries))),
+            *(series.values.shape, len(series), reduction.normalize),
+        )
+        best_matches(
+            *(asked, cp.asarray(np.concatenate(queries))),
             *(cp.asarray(series.values), cp.asarray(series.lengths, np.int32)),
             cp.asarray(np.arange(len(series), dtype=np.int32)),
-            *(reduction.normalize, distances, starts),
+            *(distances, starts),
         )
         return Matches(distances.get(), starts.get())
 
