@@ -22,7 +22,7 @@ from .scale import LARGEST
 __all__ = ["check_outputs", "check_target", "check_weights", "one_label_each", "refuse_mixed_types"]
 
 
-def check_target(X: Any, y: Any, name: str) -> np.ndarray:
+def check_target(X: Any, y: Any, name: str, advice: str = "") -> np.ndarray:
     """Validate class labels that go with `X`.
 
     Parameters
@@ -33,6 +33,8 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
         Their labels.
     name : str
         Who needs them.
+    advice : str, default ""
+        The end of the message where they are numbers of a regression.
 
     Returns
     -------
@@ -50,7 +52,10 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
     refuse_mixed_types(labels, "y")
     assert_all_finite(labels, input_name="y")
     _check_length(X, labels, "labels")
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise ValueError(f"{error}{advice}") from None
     return labels
 
 

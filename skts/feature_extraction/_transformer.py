@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
 from .._summary import summarized
-from .._validation import check_series
+from .._validation import check_series, check_target
 from ..base import SeriesMixin
 from ..engines import (
     FEATURES,
@@ -44,6 +44,8 @@ _MANY, _FOR_EACH, _MOST = 10, 10, 1000
 _NORMALIZED = 0.8
 #: Candidates that are drawn at most.
 _MOST_DRAWN = 10**6
+#: Advice where `y` holds no classes.
+_FOR_REGRESSION = " For a regression take criterion='separation', which takes no notice of y."
 #: Distances that are judged at a time.
 _JUDGED = 2**21
 
@@ -113,9 +115,11 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         The share of drawn candidates that are z-normalised: 1 for all, 0 for none. "auto" is 0.8,
         and 1 where all candidates are tried; there a share between 0 and 1 tries each in both ways.
         Shapelets of fewer than 3 points are compared as they are.
-    criterion : {"information_gain", "f_statistic"}, default "information_gain"
+    criterion : {"information_gain", "f_statistic", "separation"}, default "information_gain"
         Scores candidates by their distances to all training series, where the best are kept: by the
-        best cut, or by an analysis of variance. Without `y` the gap of u-shapelets [3]_ does.
+        best cut, by an analysis of variance, or by the gap of u-shapelets [3]_. "separation" takes
+        no notice of `y`, which may then be the targets of a regression, in a pipeline for example.
+        Without `y` it is what is used.
     max_class_share : float or "auto", default "auto"
         The share of `n_shapelets` that may come from series of one class; "auto" is the same for
         all classes.
@@ -201,7 +205,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         "lengths": ["array-like", StrOptions({"auto"})],
         "dilations": ["array-like", StrOptions({"auto"})],
         "normalized": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "criterion": [StrOptions({"information_gain", "f_statistic"})],
+        "criterion": [StrOptions({"information_gain", "f_statistic", "separation"})],
         "max_class_share": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
         "percentiles": [tuple, list],
         "features": [tuple, list],
@@ -251,18 +255,25 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
             Training series; or a list of arrays of any lengths. NaN at the end is padding.
         y : array-like of shape (n_samples,) or None, default None
-            Class labels. For a regression give None: numbers as targets are refused.
+            Class labels; targets of any kind with ``criterion="separation"``, which takes no notice
+            of them.
 
         Returns
         -------
         self : ShapeletTransformer
             The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If `y` holds targets of a regression, and `criterion` is one of classes.
         """
         get_engine(self.engine)
         self._check_options()
         classes, labels = np.array([None], object), None
-        if y is not None:
-            classes, labels = np.unique(self._validate_target(X, y), return_inverse=True)
+        if y is not None and self.criterion != "separation":
+            y = check_target(X, y, "ShapeletTransformer", _FOR_REGRESSION)
+            classes, labels = np.unique(y, return_inverse=True)
         series = check_series(X, estimator=self).freeze()
         supervised = labels is not None
         labels = np.zeros(len(series), np.int64) if labels is None else labels

@@ -100,7 +100,7 @@ class AlignmentDisplay(PanelsMixin):
         alignment: str = "global",
         names: tuple[str, str] = ("x", "y"),
         series: bool = True,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Align two series, and plot the path.
 
@@ -121,7 +121,7 @@ class AlignmentDisplay(PanelsMixin):
             What the series are called.
         series : bool, default True
             Whether to draw the series beside the matrix.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw: the matrix, and with ``series=True`` also `x` and `y`; None makes a
             figure.
 
@@ -154,7 +154,7 @@ class AlignmentDisplay(PanelsMixin):
         *,
         rank: int = 0,
         series: bool = True,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Align a series with one of its nearest training series, and plot the path.
 
@@ -169,7 +169,7 @@ class AlignmentDisplay(PanelsMixin):
             Which neighbour: 0 is the nearest.
         series : bool, default True
             Whether to draw the series beside the matrix.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw: the matrix, and with ``series=True`` also `x` and its neighbour; None
             makes a figure.
 
@@ -204,14 +204,14 @@ class AlignmentDisplay(PanelsMixin):
         names = ("query", f"training series {found} (class {label})")
         return cls.from_series(x, neighbor, **options, names=names, series=series, axes=axes)
 
-    def plot(self, *, series: bool = True, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, series: bool = True, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
         series : bool, default True
             Whether to draw the series beside the matrix.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns

@@ -82,7 +82,7 @@ class ClusterDisplay(PanelsMixin):
         max_members: int = 100,
         aligned: bool = True,
         objective: bool = True,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Assign series to the clusters of an estimator, and plot them.
 
@@ -100,7 +100,7 @@ class ClusterDisplay(PanelsMixin):
             Whether to move or warp members so that they match the centre.
         objective : bool, default True
             Whether to show inertia by iteration, too.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, one for each cluster and one for inertia; None makes a figure.
 
         Returns
@@ -132,14 +132,14 @@ class ClusterDisplay(PanelsMixin):
         display = cls(centers, members, sizes, estimator.history_, first)
         return display.plot(objective=objective, axes=axes)
 
-    def plot(self, *, objective: bool = True, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, objective: bool = True, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
         objective : bool, default True
             Whether to show inertia by iteration, too.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns
@@ -275,14 +275,14 @@ class ClusterChoiceDisplay(PanelsMixin):
         self.best = best
 
     @classmethod
-    def from_choice(cls, choice: ClusterChoice, *, axes: list[Any] | None = None) -> Self:
+    def from_choice(cls, choice: ClusterChoice, *, axes: Any = None) -> Self:
         """Plot what `skts.cluster.choose_n_clusters` returned.
 
         Parameters
         ----------
         choice : ClusterChoice
             The record.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, two of them; None makes a figure.
 
         Returns
@@ -306,12 +306,12 @@ class ClusterChoiceDisplay(PanelsMixin):
             axes=axes
         )
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns

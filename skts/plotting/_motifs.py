@@ -75,7 +75,7 @@ class MotifDisplay(PanelsMixin):
         estimator: MotifFinder,
         *,
         series: int = 0,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Plot motifs and discords of one of the series of an estimator.
 
@@ -86,7 +86,7 @@ class MotifDisplay(PanelsMixin):
         series : int, default 0
             Which of its series is drawn (row of `X`). Occurrences in other series are only shown in
             the panels of the motifs.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw: the series, each motif, and the profile if there is one; None makes a
             figure.
 
@@ -119,12 +119,12 @@ class MotifDisplay(PanelsMixin):
         display = cls(points, estimator.motifs_, estimator.discords_, profiles, series)
         return display.plot(axes=axes)
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns

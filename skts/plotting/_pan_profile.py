@@ -54,14 +54,14 @@ class PanProfileDisplay(PanelsMixin):
         self.profile = profile
 
     @classmethod
-    def from_profile(cls, profile: PanProfile, *, axes: list[Any] | None = None) -> Self:
+    def from_profile(cls, profile: PanProfile, *, axes: Any = None) -> Self:
         """Plot the profiles of many lengths.
 
         Parameters
         ----------
         profile : PanProfile
             What `pan_matrix_profile` found.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, one; None makes a figure.
 
         Returns
@@ -83,12 +83,12 @@ class PanProfileDisplay(PanelsMixin):
             )
         return cls(profile).plot(axes=axes)
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, one; None makes a figure.
 
         Returns

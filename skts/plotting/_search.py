@@ -82,7 +82,7 @@ class SearchDisplay(PanelsMixin):
         *,
         n_neighbors: int = 3,
         series: int = 0,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Search for queries, and plot what was found.
 
@@ -97,7 +97,7 @@ class SearchDisplay(PanelsMixin):
         series : int, default 0
             Which of the series of the estimator is drawn (row of `X`). Matches in other series are
             only shown in the panels of the queries.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw: the series, and each query; None makes a figure.
 
         Returns
@@ -130,12 +130,12 @@ class SearchDisplay(PanelsMixin):
         )
         return display.plot(axes=axes)
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns

@@ -82,14 +82,19 @@ class PanelsMixin:
     axes_: np.ndarray
     figure_: Any
 
-    def _panels(
-        self, axes: list[Any] | None, n_panels: int, make: Callable[[], list[Any]]
-    ) -> list[Any]:
-        """Axes to draw in, those that were given or those of a new figure; remembered."""
+    def _panels(self, axes: Any, n_panels: int, make: Callable[[], list[Any]]) -> list[Any]:
+        """Axes to draw in, those that were given or those of a new figure; remembered.
+
+        They may be given as `matplotlib.pyplot.subplots` returns them: one, or an array.
+        """
         if axes is None:
             axes = make()
-        elif len(axes) != n_panels:
+        axes = np.ravel(np.array(axes, dtype=object)).tolist()
+        if len(axes) != n_panels:
             raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        for one in axes:
+            if not hasattr(one, "plot"):
+                raise TypeError(f"axes holds a {type(one).__name__}: give axes of matplotlib.")
         self.axes_ = np.array(axes, dtype=object)
         self.figure_ = axes[0].figure
         return axes

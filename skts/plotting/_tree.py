@@ -77,7 +77,7 @@ class ShapeletTreeDisplay(PanelsMixin):
         y: ArrayLike,
         *,
         max_nodes: int = 5,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Plot a tree with the series that it was fitted on.
 
@@ -91,7 +91,7 @@ class ShapeletTreeDisplay(PanelsMixin):
             Their classes.
         max_nodes : int, default 5
             Inner nodes to draw: the first ones, as in `tree_`.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw: the tree, then two for each inner node; None makes a figure.
 
         Returns
@@ -137,12 +137,12 @@ class ShapeletTreeDisplay(PanelsMixin):
             nodes.append(_Node(number, literals, sources, joined, labels, threshold))
         return cls(tree, estimator.classes_, nodes).plot(axes=axes)
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns
@@ -318,7 +318,7 @@ class ShapeletMatchDisplay(PanelsMixin):
         estimator: ShapeletTreeClassifier,
         x: ArrayLike,
         *,
-        axes: list[Any] | None = None,
+        axes: Any = None,
     ) -> Self:
         """Plot one series with the shapelets on its way through the tree.
 
@@ -328,7 +328,7 @@ class ShapeletMatchDisplay(PanelsMixin):
             A fitted tree.
         x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             A series, new or not.
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, one for each shapelet (one if there is none); None makes a figure.
 
         Returns
@@ -356,12 +356,12 @@ class ShapeletMatchDisplay(PanelsMixin):
         points = series.values[0, :, : series.lengths[0]]
         return cls(points, matches, estimator.predict(one)[0]).plot(axes=axes)
 
-    def plot(self, *, axes: list[Any] | None = None) -> Self:
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        axes : list of matplotlib.axes.Axes or None, default None
+        axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
         Returns

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_dilated import dilated_distances
 from scipy.stats import f_oneway
 from sklearn.base import clone
-from sklearn.linear_model import RidgeClassifierCV
+from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -381,6 +382,31 @@ def test_without_classes_the_gap_decides(rng):
     best = ShapeletTransformer(5, max_candidates=300, random_state=0).fit(X)
     scores = [one.score for one in best.shapelets_]
     assert len(scores) == 5 and scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("count", [None, 5])
+@pytest.mark.parametrize("drawn", [300, None])
+def test_separation_takes_no_notice_of_targets(rng, count, drawn):
+    X, y = sample(rng, n=10, width=20)
+    options = {"max_candidates": drawn, "lengths": [5], "random_state": 0}
+    expected = ShapeletTransformer(count, **options).fit(X)
+    for target in (y, y + rng.random(10), np.arange(10), None):
+        found = ShapeletTransformer(count, criterion="separation", **options).fit(X, target)
+        assert places_of(found) == places_of(expected)
+        assert_array_equal(found.transform(X), expected.transform(X))
+        assert {one.label for one in found.shapelets_} == {None}
+
+
+def test_a_pipeline_of_a_regression(rng):
+    X, heights = rng.normal(size=(60, 50)), 10 * rng.random(60)
+    X[:, 20:31] += heights[:, np.newaxis] * np.hanning(11)
+    transformer = ShapeletTransformer(max_candidates=300, criterion="separation", random_state=0)
+    model = make_pipeline(transformer, StandardScaler(), RidgeCV(np.logspace(-3, 3, 7)))
+    assert cross_val_score(model, X, heights, cv=3).min() > 0.8
+    for criterion in ("information_gain", "f_statistic"):
+        model.set_params(shapelettransformer__criterion=criterion)
+        with pytest.raises(ValueError, match=r"continuous\..* take criterion='separation', which"):
+            model.fit(X, heights)
 
 
 def test_all_candidates_in_any_portions(rng, monkeypatch):

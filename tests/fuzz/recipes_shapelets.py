@@ -145,6 +145,14 @@ def gaps(D: np.ndarray, slack: np.ndarray, labels: np.ndarray) -> tuple[Any, Any
     return best - off, best + off
 
 
+CRITERIA = ("information_gain", "f_statistic", "separation")
+
+
+def supervised(options: dict) -> bool:
+    """Whether classes are looked at: they are given, and the criterion is one of classes."""
+    return options["fit.supervised"] and options["criterion"] != "separation"
+
+
 class Transformer(Recipe):
     name = "skts.ShapeletTransformer"
     methods = ("fit", "fit_transform", "get_feature_names_out", "set_output", "transform")
@@ -173,7 +181,7 @@ class Transformer(Recipe):
             # an extent that fits: the first is 1
             "dilations": {"auto": "auto", "one": [1], "some": [1, d.whole(2, 5)]}[steps],
             "normalized": d.pick("normalized", ("auto", 0.5, 0.0, 1.0), (2, 1, 1, 1)),
-            "criterion": d.pick("criterion", ("information_gain", "f_statistic")),
+            "criterion": d.pick("criterion", CRITERIA, (2, 2, 1)),
             "max_class_share": d.pick("max_class_share", ("auto", 0.3, 1.0), (2, 1, 1)),
             "percentiles": d.pick("percentiles", ([5, 10], [0, 0], [0, 100], [50.0, 50.0])),
             "features": d.pick("features", (list(FEATURES), *features), (4, 1, 1, 1)),
@@ -254,7 +262,7 @@ class Transformer(Recipe):
         names = [f"shapelet{k}_{feature}" for feature in features for k in range(n)]
         check(found["names"].tolist() == names, "get_feature_names_out")
         labels = [str(label) for label in case.data["y"]]
-        if not options["fit.supervised"]:
+        if not supervised(options):
             labels = ["None"] * len(X)
         kinds, allowed = self._kinds_of(found), self.kinds(case)
         begins = np.cumsum(found["length"]) - found["length"]
@@ -316,14 +324,14 @@ class Transformer(Recipe):
         options, chosen = case.options, len(kinds)
         places = [*zip(kinds, found["series"].tolist(), found["start"].tolist(), strict=True)]
         check(len(set(places)) == chosen, "shapelets: one is there twice")
-        supervised, count = options["fit.supervised"], options["n_shapelets"]
+        count = options["n_shapelets"]
         most, none = options["max_candidates"], np.isnan(found["score"])
         check(none.all() or not none.any(), "score: some were not scored")
         if most is not None:
             check(chosen <= most, "shapelets: more than were drawn")
             check(none.all() or count is not None, "score: where all are kept")
         if none.all():
-            kept = count is None or (not supervised and chosen <= count)
+            kept = count is None or (not supervised(options) and chosen <= count)
             check(most is not None and kept, "score: nothing was scored")
             order = [(not k.normalized, *k[:2], k.channel, *rest) for k, *rest in places]
             check(order == sorted(order), "shapelets: order")
@@ -339,7 +347,7 @@ class Transformer(Recipe):
         names, y = np.unique(labels, return_inverse=True)
         share = options["max_class_share"]
         quota = max(1, math.ceil((1 / len(names) if share == "auto" else share) * count - 1e-9))
-        name = options["criterion"] if options["fit.supervised"] else "separation"
+        name = options["criterion"] if supervised(options) else "separation"
         lines = {}
         for kind in self.kinds(case):
             line = Line.of(kind, case.data["X"].series)

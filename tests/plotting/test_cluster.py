@@ -47,6 +47,9 @@ def test_own_axes(fitted):
     assert display.figure_ is figure
     with pytest.raises(ValueError, match="axes holds 3 axes for 4 panels"):
         display.plot(axes=list(axes))
+    grid = plt.subplots(2, 2)[1]
+    display = ClusterDisplay.from_estimator(model, X, axes=grid)
+    assert display.axes_.tolist() == grid.ravel().tolist()
 
 
 def test_channels():

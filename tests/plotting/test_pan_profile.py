@@ -51,3 +51,7 @@ def test_nothing_to_mark_and_own_axes():
     assert display.pair_lines_ == [] and display.figure_ is figure
     with pytest.raises(ValueError, match="axes holds 2 axes for 1 panels"):
         display.plot(axes=[ax, ax])
+    # one alone, as `plt.subplots` returns it
+    assert display.plot(axes=ax).axes_.tolist() == [ax]
+    with pytest.raises(TypeError, match="axes holds a str: give axes of matplotlib"):
+        display.plot(axes="ax")

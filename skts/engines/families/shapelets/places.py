@@ -335,22 +335,19 @@ class Line:
         numbers = np.array([key[3] for key in keys])
         where = self.places(numbers)
         fits = np.flatnonzero(self.room.fits(where)).tolist()
-        spans: list[tuple[int, int, int, int]] = []
+        # spans that are measured, by series and channel.
+        spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         chosen: list[int] = []
         columns = (where.series, where.channel, where.start, where.start + where.extent)
         rows = [tuple(row) for row in np.stack(columns, axis=1).tolist()]
         for k in fits:
             series, channel, start, stop = rows[k]
             # one of them may cover what another one covers: the better one is measured first
-            meets = any(
-                one == (series, channel) and start < end and begin < stop
-                for *pair, begin, end in spans
-                for one in [tuple(pair)]
-            )
-            if meets or len(chosen) == size:
+            line = spans.setdefault((series, channel), [])
+            if len(chosen) == size or any(start < end and begin < stop for begin, end in line):
                 heapq.heappush(self.waiting, keys[k])
             else:
-                spans.append((series, channel, start, stop))
+                line.append((start, stop))
                 chosen.append(k)
         if not chosen:
             return
