@@ -26,9 +26,6 @@ if os.environ.get("SKTS_EMULATE_GPU") == "1":
 from skts.engines import Series, find_engine
 from skts.engines.core import compiling
 
-# the tests are of kernels, however small their data; those of NumPy in their place say so
-compiling.replaced = False
-
 # processes that tests start need not compile the sources of the package anew; those of mutants must
 if "tests.mutation" not in sys.modules:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -47,12 +44,17 @@ def pytest_collection():
     """Spare Python's garbage collector modules and tests, which stay until the end.
 
     Looking through them takes half a second each time, and there is no garbage among them.
+
+    All processes of a run collect at the same time, and would compile the same kernels then.
     """
     enabled = gc.isenabled()
     gc.disable()
+    compiling.replaced = True
     try:
         return (yield)
     finally:
+        # the tests are of kernels, however small their data; those of NumPy in their place say so
+        compiling.replaced = False
         gc.freeze()
         if enabled:
             gc.enable()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -33,12 +34,15 @@ class Examples(dict):
         raise LookupError(f"{name} has no example for the tests: add one in {self.where}.")
 
 
-def modules(*, engines: bool) -> Iterator[Any]:
+@cache
+def modules(*, engines: bool) -> tuple[Any, ...]:
     """The modules of the package that load no kernels: those for users, or those below engines."""
-    for found in pkgutil.walk_packages(skts.__path__, "skts."):
-        parts = found.name.split(".")
-        if ("engines" in parts) == engines and not {"numba", "cupy"} & set(parts):
-            yield importlib.import_module(found.name)
+    names = [found.name for found in pkgutil.walk_packages(skts.__path__, "skts.")]
+    return tuple(
+        importlib.import_module(name)
+        for name in names
+        if ("engines" in name.split(".")) == engines and not {"numba", "cupy"} & {*name.split(".")}
+    )
 
 
 def classes(*, engines: bool = False) -> list[type]:

@@ -8,6 +8,7 @@ import pkgutil
 import subprocess
 import sys
 
+import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
@@ -26,6 +27,22 @@ def test_every_cached_kernel_keeps_its_files_by_signature(name):
     for value in vars(importlib.import_module(name)).values():
         if isinstance(value, Dispatcher) and hasattr(value._cache, "_cache_file"):
             assert type(value._cache._cache_file) is KeyedCacheFile, value
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_kernel_is_compiled_for_callers_in_c(name):
+    for value in vars(importlib.import_module(name)).values():
+        if isinstance(value, Dispatcher):
+            assert value.targetoptions["no_cfunc_wrapper"], value
+
+
+def test_numba_leaves_them_out():
+    for left_out in (True, False):
+        kernel = numba.njit(no_cfunc_wrapper=left_out)(lambda x: x + 1)
+        assert kernel(1) == 2
+        ((types, compiled),) = kernel.overloads.items()
+        name = compiled.fndesc.llvm_cfunc_wrapper_name
+        assert (name in kernel.inspect_asm(types)) is not left_out
 
 
 def interleaved(kind, folder):

@@ -13,6 +13,9 @@ Numba compiles what a function calls into it, but looks only at the function's o
 whether an instance on disk is still valid. Here it is compiled anew, too, when a file changes that
 holds a compiled function that it calls, directly or through others, or when a constant that it
 reads has another value.
+
+Numba adds to each instance a function that code in C may call. Only functions that are handed over
+as values need it; no kernel is, so that it is left out.
 """
 
 from __future__ import annotations
@@ -83,6 +86,8 @@ def prepare_kernels(package: str) -> None:
         for value in list(vars(module).values()):
             if not isinstance(value, Dispatcher) or "_compile_for_args" in vars(value):
                 continue
+            # no way in for code in C, which nobody takes and which takes a tenth of a compilation
+            value.targetoptions["no_cfunc_wrapper"] = True
             # Numba looks it up on the function, when it meets types that it has not compiled yet
             value._compile_for_args = partial(_compile_aside, value, value._compile_for_args)
             file: Any = getattr(value._cache, "_cache_file", None)
