@@ -558,6 +558,45 @@ def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["writeable", "of a file", "one of two", "nobody can change"])
+def test_points_stay_on_a_gpu_only_where_nobody_can_change_them(rng, monkeypatch, tmp_path, kind):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    from skts.engines.cupy.search import subsequence
+
+    stayed, upload = [], subsequence.upload_parts
+
+    def watched(*of):
+        for part in upload(*of):
+            stayed.append(part.ready is None)
+            yield part
+
+    monkeypatch.setattr(subsequence, "upload_parts", watched)
+    line = rng.normal(size=3000).cumsum()
+    if kind == "of a file":
+        np.save(tmp_path / "line.npy", line)
+        changed = np.load(tmp_path / "line.npy", mmap_mode="r+")
+        line = np.load(tmp_path / "line.npy", mmap_mode="r")
+    elif kind == "writeable":
+        changed = line
+    else:
+        changed = None
+        line.flags.writeable = False
+    series = [line, rng.normal(size=100).cumsum()] if kind == "one of two" else [line]
+    query = [rng.normal(size=40).cumsum()]
+    for start in (100, 2000, 700):
+        if changed is not None:
+            changed[start : start + 40] = query[0] + start
+        work = search(query, series, WARPINGS["none"], n_neighbors=3)
+        (found,), (expected,) = (run(work, engine=engine) for engine in ("cupy", "numba"))
+        assert_array_equal(found.positions, expected.positions)
+        assert_array_equal(found.distances, expected.distances)
+    assert stayed[0] is False
+    assert set(stayed[-len(series) :]) == {kind == "nobody can change"}
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     "length, options",
     [
