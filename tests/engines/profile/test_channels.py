@@ -364,20 +364,20 @@ def test_walks_take_each_block_of_a_share_once(rng, monkeypatch, room, every, of
     for name in ("channels", "many_channels"):
         monkeypatch.setattr(f"skts.engines.cupy.profile.{name}.HEIGHT", height)
     monkeypatch.setattr(module, "BLOCKS_AT_ONCE", at_once)
-    rows, columns = slice(128, 128 + 5 * height + 9), slice(40, 40 + 32 * 20 - 5)
-    # of four runs of a row in each block so many are listed, more of them further down
+    rows, columns = slice(128, 128 + 5 * height + 9), slice(40, 40 + 64 * 20 - 5)
+    # of eight runs of a row in each block so many are listed, more of them further down
     weights = rng.integers(0, most + 1, (rows.stop, 20))
     weights[:300] //= 2
     walker = module.ManyChannels.__new__(module.ManyChannels)
     walker.work = SimpleNamespace(rows=rows, cols=columns, room=room, capacity=1)
-    walker.kernel, walker.count = SimpleNamespace(diagonals=1), cupy.zeros(1, np.int32)
+    walker.kernel, walker.count = SimpleNamespace(diagonals=2), cupy.zeros(1, np.int32)
     walker.rate, settled, rates, before = 1.0, np.zeros((rows.stop, 20), int), [1.0], []
 
     def launch(some, share):
         assert walker.rate == rates[-1]
         assert walker.count.get()[0] == 0
         n_rows, blocks = some.stop - some.start, -(-20 // share.every)
-        looked = 4 * n_rows * blocks
+        looked = 8 * n_rows * blocks
         if blocks > 1 or n_rows > height:
             assert walker.rate * looked <= room
             assert blocks * -(-n_rows // height) <= at_once
