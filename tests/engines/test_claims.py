@@ -19,10 +19,12 @@ from skts.engines import (
     Criterion,
     DTWNeighbors,
     LongSeries,
+    SBDCenters,
     SBDMatrix,
     Series,
     Shapes,
     SubsequenceNeighbors,
+    Tile,
     Warping,
     find_engine,
 )
@@ -173,6 +175,8 @@ def test_cost_limits():
         beyond = ((distance * 1.5 + 0.6) / 0.75 * scale) ** power * (1 + 1e-6)
         found = plain(lower_bounds._limit)(cost, margins, True if squared else None)
         assert found == np.float32(beyond)
+        # none of the nearest is known yet
+        assert plain(lower_bounds._limit)(np.float32(np.inf), margins, squared or None) == np.inf
     within = plain(rotation._cost_within)
     assert within(3.0, True) == 9.0 * (1 + 8 * U) > 9.0
     assert within(0.0, True) == 2.0**-1022
@@ -673,3 +677,33 @@ def test_gaps_and_gains_of_order_lines_on_a_gpu():
     assert_allclose(found[2], 7 * entropy, rtol=5e-4)
     assert found[2] > 7 * entropy
     assert_allclose(found[3], 7 * np.log(2), rtol=5e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_series", [40, 700])
+@pytest.mark.parametrize("summed", [True, False], ids=["sums of products", "the matrix itself"])
+def test_centres_on_a_gpu(monkeypatch, n_series, summed):
+    """Of members whose sums of products a GPU adds up, and of a cluster found by itself."""
+    from skts.engines.cupy.kshape import centers, tiles
+
+    if not summed:
+        monkeypatch.setattr(tiles, "MOMENT_POINTS", 0)
+        monkeypatch.setattr(centers, "choose_gram", lambda size: None)
+    rng, size = np.random.default_rng(n_series), 12
+    labels = np.arange(n_series) % 3
+    values = 5 + rng.normal(size=(n_series, 1, size)) + 4 * rng.normal(size=(3, 1, size))[labels]
+    values[labels == 1] *= 0.01  # eigenvalues below and above 1
+    shapes = Shapes(values, np.sqrt(np.sum(values**2, axis=(1, 2))))
+    work = SBDCenters(shapes, labels.astype(np.int32), 0 * labels, 3)
+    found = find_engine("cupy").compute(work, Tile(0, 3, 0, 1), np.zeros(1, np.uint8))
+    # chunks of 16 members, or 2048 in all; 16 lanes
+    additions = 16 + n_series // (16 * 16) + 2 * 16 + 4 * size
+    for cluster in range(3):
+        rows = values[labels == cluster, 0]
+        squares = np.sum(rows**2)
+        roots = np.linalg.svd(rows - rows.mean(axis=1, keepdims=True), compute_uv=False)[:2]
+        value, second = roots**2
+        residual = 64 * U * value + (additions * U * squares if summed else 0)
+        rounding = 16 * U * sqrt(value * squares)
+        wanted = (residual + 2 * rounding + 4e-15 * value) / (value - second - residual)
+        assert_allclose(found.errors[cluster] - 1e-11, wanted, rtol=1e-6)

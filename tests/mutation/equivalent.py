@@ -140,6 +140,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/uneven_alignments.py": [
         (
+            "_trace",
+            "x, y = np.zeros((most_n + 1, n_channels, lanes)), "
+            "np.zeros((most_m + 1, n_channels, lanes))",
+            ("1 -> 2",),
+            "a point more behind the last, which nobody reads: lengths are told beside the points",
+        ),
+        (
             "_fill",
             "number, other = x[i + 1, 1, lane], y[start + j + 1, 1, lane]",
             ("1 -> 2 #0",),
@@ -1194,6 +1201,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/join.cu": [
         (
+            "join",
+            "if (panel >= n_panels || top >= bottom || right - 1 - top <= least_apart) return;",
+            ("- -> +", "<= -> <"),
+            "each strip of a panel that is too near to its rows is left out by itself as well",
+        ),
+        (
             "WarpMemory",
             "static constexpr int WORDS = sizeof(T) / 4, "
             "PITCH = ((K * WORDS + 3) / 4 * 4 | 4) / WORDS;",
@@ -1750,6 +1763,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "order_channels<M, FIRST + SIZE / 2, SIZE / 2>(values);",
             ("2 -> 1 #1",),
             "values behind these are put in order, too, before their own turn",
+        ),
+    ],
+    _E + "cupy/profile/channels.py": [
+        (
+            "answer",
+            "if len(wanted) < distances.shape[1]:",
+            ("< -> <=",),
+            "where all numbers of channels are wanted, in order, the same is copied",
         ),
     ],
     _E + "cupy/profile/channels.cu": [

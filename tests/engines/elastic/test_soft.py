@@ -198,3 +198,18 @@ def test_sums_do_not_depend_on_tiles(fast_engine, make_series, rng):
         assert_array_equal(run(matrix, engine=fast_engine, n_jobs=2), values)
     assert_array_equal(again.gradient, slope.gradient)
     assert_array_equal(again.values, slope.values)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_pairs", [1, 3, 4, 5, 130, 1000])
+def test_every_pair_has_a_warp_of_a_gpu_or_as_many_work_as_there_is_room_for(n_pairs, monkeypatch):
+    from skts.engines.cupy.elastic import soft
+
+    monkeypatch.setattr(soft, "multiprocessors", lambda: 3)
+    of_a_block = soft.THREADS // 32
+    for most in (of_a_block, 2 * of_a_block + 1, 10**6):
+        blocks, room = soft._blocks(n_pairs, most), min(most, 3 * soft.WARPS)
+        if n_pairs <= room:
+            assert of_a_block * (blocks - 1) < n_pairs <= of_a_block * blocks
+        else:
+            assert of_a_block * blocks <= room < of_a_block * (blocks + 1)

@@ -383,6 +383,35 @@ def test_members_are_cut_in_chunks_on_a_gpu():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("some", [slice(0, None), slice(2, -1)])
+@pytest.mark.parametrize(
+    ("n_series", "n_clusters"),
+    [(1, 4), (500, 31), (500, 33), (1100, 40), (9, 1100), (2500, 500), (40_000, 30)],
+)
+def test_members_are_sorted_by_cluster_on_a_gpu(rng, n_series, n_clusters, some):
+    """Clusters of any number in one, several and many blocks, of which counts have a run each."""
+    import cupy
+
+    from skts.engines.cupy.kshape.members import CHUNK, CHUNKS, sort
+
+    labels = rng.integers(0, n_clusters, n_series).astype(np.int32)
+    shifts = rng.integers(-9, 9, n_series).astype(np.int32)
+    weights = rng.random(n_series)
+    given = cupy.asarray(labels), cupy.asarray(shifts)
+    wanted = slice(some.start, n_clusters + (some.stop or 0))
+    found = sort(*given, weights, n_clusters, wanted)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    chunks = -(-sizes[wanted] // max(CHUNK, -(-n_series // CHUNKS)))
+    assert_array_equal(found.order.get(), np.argsort(labels, kind="stable"))
+    assert_array_equal(found.starts.get(), starts[wanted.start : wanted.stop + 1])
+    assert_array_equal(found.chunk_starts.get(), np.concatenate([[0], np.cumsum(chunks)]))
+    assert_array_equal(found.active.get(), np.ones(wanted.stop - wanted.start))
+    assert_array_equal(found.shifts.get(), shifts)
+    assert_array_equal(found.weights.get(), weights)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
 def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count, centered):

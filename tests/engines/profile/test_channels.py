@@ -350,6 +350,59 @@ def test_lists_in_parts(rng, walk, monkeypatch, room, kind, n_channels):
     assert_array_equal(found.indices, expected.indices)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("room", [256, 700, 3000])
+@pytest.mark.parametrize(("every", "offset"), [(1, 0), (4, 0), (8, 4)])
+@pytest.mark.parametrize("most", [0, 1, 4])
+def test_walks_take_each_block_of_a_share_once(rng, monkeypatch, room, every, offset, most):
+    """As much at a time as the list has room for, by what the walk before has listed."""
+    import cupy
+
+    from skts.engines.cupy.profile import many_channels as module
+
+    height, at_once = 64, 30
+    for name in ("channels", "many_channels"):
+        monkeypatch.setattr(f"skts.engines.cupy.profile.{name}.HEIGHT", height)
+    monkeypatch.setattr(module, "BLOCKS_AT_ONCE", at_once)
+    rows, columns = slice(128, 128 + 5 * height + 9), slice(40, 40 + 64 * 20 - 5)
+    # of eight runs of a row in each block so many are listed, more of them further down
+    weights = rng.integers(0, most + 1, (rows.stop, 20))
+    weights[:300] //= 2
+    walker = module.ManyChannels.__new__(module.ManyChannels)
+    walker.work = SimpleNamespace(rows=rows, cols=columns, room=room, capacity=1)
+    walker.kernel, walker.count = SimpleNamespace(diagonals=2), cupy.zeros(1, np.int32)
+    walker.rate, settled, rates, before = 1.0, np.zeros((rows.stop, 20), int), [1.0], []
+
+    def launch(some, share):
+        assert walker.rate == rates[-1]
+        assert walker.count.get()[0] == 0
+        n_rows, blocks = some.stop - some.start, -(-20 // share.every)
+        looked = 8 * n_rows * blocks
+        if blocks > 1 or n_rows > height:
+            assert walker.rate * looked <= room
+            assert blocks * -(-n_rows // height) <= at_once
+        listed = int(weights[some, share.offset :: share.every].sum())
+        walker.count.fill(listed)
+        rates.append(listed / looked)
+        before.append((some, share, listed))
+
+    def settle(count, last):
+        some, share, listed = before[-1]
+        assert (count, last) == (listed, True)
+        assert count <= room
+        assert walker.rate == rates[-1]
+        settled[some, share.offset :: share.every] += 1
+
+    monkeypatch.setattr(walker, "_launch", launch)
+    monkeypatch.setattr(walker, "_settle", settle)
+    walker._take(module.Share(every, offset), last=True)
+    expected = np.zeros_like(settled)
+    expected[rows, offset::every] = 1
+    assert_array_equal(settled, expected)
+    # where nothing is listed, all that follows goes together as far as there are blocks for it
+    assert len(before) <= 12 or most > 0
+
+
 @pytest.mark.parametrize(("loud", "height"), [(0, 256), (1, 64), (4, 64)])
 def test_bands_are_low_where_groups_are_uneven(loud, height):
     """Of the groups of a band alone: it is that of all after the first."""

@@ -7,6 +7,7 @@ import itertools
 import math
 import tracemalloc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -555,6 +556,92 @@ def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
             for found, expected in zip(run(work, engine="cupy"), once, strict=True):
                 assert_array_equal(found.positions, expected.positions)
                 assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("listed", ["all", "some", "some of a list"])
+@pytest.mark.parametrize(
+    ("exclusion", "need", "count", "run"),
+    [(0, 1, 4000, 64), (9, 1, 960, 60), (99, 2, 900, 100), (9, 100, 900, 10), (0, 90, 900, 1)],
+)
+def test_the_least_window_of_each_run_on_a_gpu(rng, listed, exclusion, need, count, run):
+    """Runs of 64, or 16 for each neighbour; of those that exclude each other, at least."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    from skts.engines.cupy.search import query, windows
+
+    errors = rng.choice([-1.0, 0.25, 1.5, np.inf], count).astype(np.float32)
+    here = np.arange(count)
+    if listed != "all":
+        here = np.sort(rng.permutation(count)[: count // 3]).astype(np.int32)
+    costs = rng.integers(2, 9, here.size).astype(np.float32)
+    interval = np.zeros(1, query._INTERVAL)
+    interval["shrink"], interval["grow"], interval["slack"], interval["base"] = 0.5, 2.0, 1.0, 0.25
+    given = windows.Listed(
+        None if listed == "all" else cupy.asarray(here),
+        here.size,
+        cupy.asarray(np.array([here.size // 2], np.int32)) if listed == "some of a list" else None,
+        cupy.asarray(costs),
+    )
+    if listed == "some of a list":
+        here, costs = here[: here.size // 2], costs[: here.size // 2]
+    off = errors[here]
+    values = {
+        True: costs * 2 + 0.25 + off,
+        False: np.where(off < np.inf, np.maximum(costs / 2 - 0.25 - off, 0), 0),
+    }
+    whole = SimpleNamespace(count=count, error=cupy.asarray(errors))
+    asked = SimpleNamespace(exclusion=exclusion, need=need, rescaling=SimpleNamespace(scale=4.0))
+    for upper, value in values.items():
+        least = {}
+        for w, one in zip(here[off >= 0].tolist(), value[off >= 0].tolist(), strict=True):
+            least[w // run] = min(least.get(w // run, (np.inf, count)), (one, w))
+        expected = [least[number] for number in sorted(least)]
+        found = windows.least_of_runs(whole, given, asked, interval, upper=upper)
+        assert_array_equal(found[0], [w for _, w in expected])
+        assert_array_equal(found[1], [one / 4 for one, _ in expected])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["writeable", "of a file", "one of two", "nobody can change"])
+def test_points_stay_on_a_gpu_only_where_nobody_can_change_them(rng, monkeypatch, tmp_path, kind):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    from skts.engines.cupy.search import subsequence
+
+    stayed, upload = [], subsequence.upload_parts
+
+    def watched(*of):
+        for part in upload(*of):
+            stayed.append(part.ready is None)
+            yield part
+
+    monkeypatch.setattr(subsequence, "upload_parts", watched)
+    line = rng.normal(size=3000).cumsum()
+    if kind == "of a file":
+        np.save(tmp_path / "line.npy", line)
+        changed = np.load(tmp_path / "line.npy", mmap_mode="r+")
+        line = np.load(tmp_path / "line.npy", mmap_mode="r")
+    elif kind == "writeable":
+        changed = line
+    else:
+        changed = None
+        line.flags.writeable = False
+    series = [line, rng.normal(size=100).cumsum()] if kind == "one of two" else [line]
+    query = [rng.normal(size=40).cumsum()]
+    for start in (100, 2000, 700):
+        if changed is not None:
+            changed[start : start + 40] = query[0] + start
+        work = search(query, series, WARPINGS["none"], n_neighbors=3)
+        (found,), (expected,) = (run(work, engine=engine) for engine in ("cupy", "numba"))
+        assert_array_equal(found.positions, expected.positions)
+        assert_array_equal(found.distances, expected.distances)
+    assert stayed[0] is False
+    assert set(stayed[-len(series) :]) == {kind == "nobody can change"}
 
 
 @pytest.mark.gpu

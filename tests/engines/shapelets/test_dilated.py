@@ -137,6 +137,45 @@ def test_features_and_quantiles_are_those_of_plain_loops(fast_engine, kind):
         assert count <= (plain <= thresholds[row] + off).sum()
 
 
+def constant_and_others():
+    """Normalised shapelets; a constant series, and one that begins so; which shapelets are."""
+    rng = np.random.default_rng(4)
+    lengths = np.concatenate([rng.choice([7, 23, 45], 20, p=[0.3, 0.3, 0.4]), [23, 45]])
+    lengths.sort()
+    values = [rng.normal(size=length).cumsum() for length in lengths]
+    flat = np.array([np.flatnonzero(lengths == 23)[0], lengths.size - 1])
+    for row in flat:
+        values[row][:] = 2.5
+    once = np.ones(lengths.size, np.int64)
+    shapelets = DilatedShapelets(np.concatenate(values), lengths, once, 0 * once, once == 1)
+    lines = np.full((2, 1, 400), 0.7)
+    lines[1, 0, 70:] = rng.normal(size=330).cumsum()
+    # their own squares do not add up to the length, nor to a distance of 1
+    sums = np.add.reduceat(shapelets.prepared[0] ** 2, shapelets.begins)
+    assert (np.delete(np.sqrt(sums) / np.sqrt(lengths) != 1, flat)).sum() > 4
+    return shapelets, Series(lines, np.full(2, 400)), np.isin(np.arange(lengths.size), flat)
+
+
+def test_quantiles_of_constant_windows_are_exactly_one(fast_engine):
+    shapelets, series, flat = constant_and_others()
+    for rank in (0, 45):
+        asked = DistanceQuantiles(shapelets, series, 0 * flat, 0 * flat + rank)
+        assert_array_equal(run(asked, engine=fast_engine), 1.0 - flat)
+
+
+@pytest.mark.parametrize("width", [400, 90])
+def test_constant_windows_are_matched_at_a_distance_of_exactly_one(fast_engine, width):
+    """Many of them, which are measured together on the CPU, or few, which are one by one."""
+    shapelets, series, flat = constant_and_others()
+    series = Series(series.values[:, :, :width], np.full(2, width))
+    n_windows = width - shapelets.lengths + 1
+    for threshold, counts in ((1.0, n_windows), (np.nextafter(1.0, 0.0), n_windows * flat)):
+        work = ShapeletFeatures(shapelets, series, np.full(flat.size, threshold))
+        found = run(work, engine=fast_engine)
+        assert_array_equal(found[0], [1.0 - flat, 0 * flat, counts])
+        assert_array_equal(found[1, :2, flat], 0.0)
+
+
 def test_starts_are_the_first_of_equal_windows_and_counts_those_of_whole_numbers(fast_engine):
     """Squares of whole numbers have no roundings: answers are exactly those of plain loops."""
     rng = np.random.default_rng(7)

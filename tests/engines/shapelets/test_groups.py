@@ -345,3 +345,30 @@ def test_any_number_of_threads_judges_alike(judges, monkeypatch):
             patch.setattr("os.cpu_count", lambda: 8)
             found = run(work, engine="cupy")
         same_splits(found, run(work, engine="numba"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("room", [1, 5, 12, 30, 10**6])
+def test_as_many_groups_go_together_on_a_gpu_as_there_is_room_for(room, monkeypatch):
+    """Neighbours, in their order, each once: one alone, or distances that are within the room."""
+    from skts.engines.cupy.shapelets import group_tiles
+
+    monkeypatch.setattr(group_tiles, "PAIRS", room)
+    together = set()
+    for seed in range(12):
+        groups = draw("walks", seed)
+        n_candidates, n_members = groups.sizes
+        each = (n_candidates * n_members).tolist()
+        parts = list(group_tiles._parts(groups))
+        assert_array_equal(np.concatenate([part.pieces for part in parts]), groups.pieces)
+        assert_array_equal(np.concatenate([part.members for part in parts]), groups.members)
+        first = 0
+        for part in parts:
+            stop = first + len(part)
+            assert len(part) == 1 or (len(part) > 1 and sum(each[first:stop]) <= room)
+            # nor is there room for the next one
+            assert stop == len(groups) or sum(each[first : stop + 1]) > room
+            together.add(len(part))
+            first = stop
+        assert first == len(groups)
+    assert (max(together) > 1) == (room > 1)

@@ -432,7 +432,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
                     costs[count] = out[lane]
                     count += 1
                     insert(best, out[lane])
-            if n_neighbors > 0 and best[n_neighbors - 1] < inf:
+            if n_neighbors > 0:  # infinite as long as fewer are known
                 nearer = _limit(best[n_neighbors - 1], margins, squared)
                 limit = min(limit, nearer)
     return count
