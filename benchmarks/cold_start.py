@@ -5,11 +5,12 @@
 
 Each call runs in a process of its own, that of the cold start with an empty `NUMBA_CACHE_DIR` and
 CUPY_CACHE_DIR, that of the warm start with what the cold one left there, and that again, `RUNS`
-times. Counted are user and system seconds of the process and its children, the least of its runs,
-less those of importing what an empty program with scikit-learn imports. The package is compiled to
-bytecode before, as pip does when it installs one. asv tracks the same figures. With engine cupy,
-`compiled` counts the programs that the cold start left on disk. More than `--programs` lists are
-operations on arrays, which CuPy compiles one by one.
+times. A cold start may leave small work to NumPy and compile nothing; `full` is a start, with
+engine numba, that finds all kernels of the call on disk. Counted are user and system seconds of the
+process and its children, the least of its runs, less those of importing what an empty program with
+scikit-learn imports. The package is compiled to bytecode before, as pip does when it installs one.
+asv tracks the same figures. With engine cupy, `compiled` counts the programs that the cold start
+left on disk. More than `--programs` lists are operations on arrays, which CuPy compiles one by one.
 
 With `--programs`, each call runs once, on a GPU or its emulator, and each CUDA program that it
 asked for is compiled here (NVRTC needs no GPU): its CPU seconds.
@@ -60,6 +61,8 @@ CALLS = {
 #: How often each process runs: other work on the machine makes one slower by half a second.
 RUNS = 2
 IMPORTS = "import sklearn.base, sklearn.neighbors, sklearn.cluster, sklearn.tree\n"
+#: Has kernels compiled where NumPy would take their place.
+COMPILE = "from skts.engines import replace_kernels\nwith replace_kernels(always=False):\n"
 COUNT = "\nimport os; print(sum(os.times()[:4]))"
 
 
@@ -96,17 +99,22 @@ def importing():
 
 
 def start(name, engine="numba"):
-    """Cold and warm CPU seconds of a first call beyond importing scikit-learn."""
+    """CPU seconds of a first call beyond importing scikit-learn: cold, warm, with all kernels."""
     code = f"ENGINE = {engine!r}\n{DATA}\n{CALLS[name]}"
     compileall.compile_dir(Path(importlib.util.find_spec("skts").origin).parent, quiet=2)
-    runs = []
+    runs, kernels = [], 0.0
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as cache:
             runs.append([seconds(code, cache) for _ in range(2)])
             left = [path.suffix for path in Path(cache, "cupy").glob("*")]
+            if engine == "numba" and not kernels:
+                run(f"ENGINE = {engine!r}\n{DATA}\n{COMPILE}    {CALLS[name]}{COUNT}", cache)
+                kernels = min(seconds(code, cache) for _ in range(RUNS))
     cold, warm = (round(min(each) - importing(), 2) for each in zip(*runs, strict=True))
     found = {"cold": cold, "warm": warm}
-    return found | ({"compiled": len(left) - left.count(".compiled")} if engine == "cupy" else {})
+    if engine == "cupy":
+        return found | {"compiled": len(left) - left.count(".compiled")}
+    return found | ({"full": round(kernels - importing(), 2)} if kernels else {})
 
 
 ASKED = """
@@ -143,7 +151,7 @@ def measure_programs(name, arch):
 
 
 class FirstCall:
-    """Cold and warm starts, for asv."""
+    """Cold and warm starts, and those that find all kernels, for asv."""
 
     params = [list(CALLS)]
     param_names = ["call"]
@@ -160,6 +168,9 @@ class FirstCall:
 
     def track_warm(self, found, call):
         return found[call]["warm"]
+
+    def track_full(self, found, call):
+        return found[call]["full"]
 
 
 def main():

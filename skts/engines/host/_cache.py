@@ -43,12 +43,25 @@ __all__ = ["KeyedCacheFile", "prepare_kernels", "stamp_of"]
 #: Types of constants that a compiled function holds as values.
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
 
+#: States of the sources of modules when their kernels were prepared, by their names.
+_sources: dict[str, tuple[float, int] | None] = {}
+
 
 class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states no types
     """Numba's cache of a function, its files named by what they hold.
 
     A kernel that cannot be kept on disk, or read from there, is a kernel that is compiled again.
+
+    Most kernels of a process are never asked for: what goes into one is looked up when it is.
     """
+
+    #: The function, until the stamp holds what goes into it; the stamp that Numba gave.
+    _kernel: Dispatcher | None = None
+    _own_stamp: Hashable = None
+
+    def belong_to(self, kernel: Dispatcher) -> None:
+        """Have the index hold for a function together with what is compiled into it."""
+        self._kernel, self._own_stamp = kernel, self._source_stamp
 
     def save(self, key: Hashable, data: Any) -> None:
         """Save an instance, and only then say so in the index.
@@ -70,6 +83,10 @@ class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states 
         return None
 
     def _load_index(self) -> dict[Hashable, str]:
+        kernel = self._kernel
+        if kernel is not None:  # another thread may be here, too
+            # Numba compares this with what the index on disk was written with
+            self._source_stamp, self._kernel = (self._own_stamp, stamp_of(kernel)), None
         found: dict[Hashable, str] = {}
         with suppress(Exception):
             found = super()._load_index()
@@ -81,6 +98,10 @@ class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states 
 
 def prepare_kernels(package: str) -> None:
     """Have all compiled functions in the modules of a package behave in this way."""
+    home = package.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == home]:
+        if name not in _sources:  # it may change on disk before its kernels are compiled
+            _sources[name] = _state_of_source(name)
     modules = [m for name, m in sys.modules.items() if name.startswith(package + ".")]
     for module in modules:
         for value in list(vars(module).values()):
@@ -93,8 +114,7 @@ def prepare_kernels(package: str) -> None:
             file: Any = getattr(value._cache, "_cache_file", None)
             if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
-                # Numba compares this with what the index on disk was written with
-                file._source_stamp = (file._source_stamp, stamp_of(value))
+                file.belong_to(value)
 
 
 def _compile_aside(
@@ -193,6 +213,8 @@ def _options_of(kernel: Dispatcher) -> Hashable:
 
 def _state_of_source(module: str) -> tuple[float, int] | None:
     """Time and size of a module's source, as Numba looks at those of the function itself."""
+    if module in _sources:
+        return _sources[module]
     file: str | None = getattr(sys.modules.get(module), "__file__", None)
     try:
         status = os.stat(file or "")
