@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from contextlib import contextmanager
 
 import numpy as np
@@ -38,6 +39,7 @@ from skts.engines.core import compiling
 from skts.engines.families.elastic.distances import ShapeDTW
 from skts.engines.host import small_work
 from skts.engines.numba.elastic import by_numpy
+from skts.engines.numba.shapelets import by_numpy as shapelets_by_numpy
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 from tests.examples_of_work import examples, leaves, reductions, small_examples
 
@@ -193,6 +195,18 @@ def test_shapelets(rng):
     for work in trees(rng):
         kernels, numpy = both(work)
         assert numpy == kernels
+
+
+def test_windows_that_are_all_alike_are_not_held_at_once():
+    """Windows of straight lines are all as near: two million pairs, of 24 bytes each."""
+    series = Series(np.tile(np.arange(80.0), (20, 1, 1)), np.full(20, 80))
+    tracemalloc.start()
+    try:
+        shapelets_by_numpy.all_distances(series, 0, 10, np.zeros(1, np.uint8))
+        memory = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert memory < 2**24
 
 
 def test_matches(rng):

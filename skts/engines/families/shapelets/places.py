@@ -335,7 +335,7 @@ class Line:
         numbers = np.array([key[3] for key in keys])
         where = self.places(numbers)
         fits = np.flatnonzero(self.room.fits(where)).tolist()
-        # spans that are measured, by series and channel.
+        # spans that are measured, by series and channel
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         chosen: list[int] = []
         columns = (where.series, where.channel, where.start, where.start + where.extent)

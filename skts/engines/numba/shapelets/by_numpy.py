@@ -106,13 +106,13 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
             of_own, estimates = left[own], np.empty((own.size, windows), np.float32)
             for some in range(0, n, group):
                 others = range(some, min(some + group, n))
-                near = _NearWindows(own.size, others, windows)
+                near = _NearWindows(z, own, others, windows)
                 for k in others:
                     if cancel[0]:
                         return best.reshape(n, windows, n)
                     np.matmul(of_own, right[:, k * windows : (k + 1) * windows], out=estimates)
                     near.add(k, estimates, blur)
-                found = near.least_squares(z, own)
+                found = near.least_squares()
                 best[first : first + step, some : some + group] = np.sqrt(found, out=found)
     unlike = np.sqrt(float(length))
     best[:, flat] = np.minimum(best[:, flat], unlike)
@@ -121,14 +121,18 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
 
 
 class _NearWindows:
-    """Windows of some series that may be the nearest of their series to some other windows."""
+    """Windows of some series that may be the nearest of their series to others, columns of `z`."""
 
-    def __init__(self, n_rows: int, series: range, n_windows: int) -> None:
-        self.rows, self.series, self.n_windows = np.arange(n_rows), series, n_windows
+    def __init__(self, z: np.ndarray, own: np.ndarray, series: range, n_windows: int) -> None:
+        self.z, self.own, self.series, self.n_windows = z, own, series, n_windows
+        self.rows, shape = np.arange(own.size), (own.size, len(series))
         #: Of each row and series one window by its number among those of all series, or -1.
-        self.one = np.empty((n_rows, len(series)), np.intp)
-        #: Rows, places of series and numbers of windows that may be nearer.
+        self.one = np.empty(shape, np.intp)
+        #: Rows, places of series and numbers of others that may be nearer, and how many these are.
         self.more: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.count = 0
+        #: Least squared distances to those that were measured.
+        self.least = np.full(shape, np.inf)
 
     def add(self, k: int, estimates: np.ndarray, blur: np.float32) -> None:
         """Take the windows of a series: their estimates are within `blur` of the least of a row.
@@ -148,15 +152,23 @@ class _NearWindows:
         if row.size:
             place, other = np.nonzero(estimates[row] <= reach[row, np.newaxis])
             self.more.append((row[place], np.full(place.size, at), other + first))
+            self.count += place.size
+            if self.count > ENTRIES:  # where most windows are alike, they would fill the memory
+                self._measure()
 
-    def least_squares(self, z: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Certify the least squared distances of windows, columns of `z`; infinite without any."""
-        found = _squares(z, own[:, np.newaxis], self.one)
-        found[self.one < 0] = np.inf
+    def _measure(self) -> None:
+        """Measure those that may be nearer."""
         if self.more:
             row, at, other = (np.concatenate(part) for part in zip(*self.more, strict=True))
-            np.minimum.at(found, (row, at), _squares(z, own[row], other))
-        return found
+            np.minimum.at(self.least, (row, at), _squares(self.z, self.own[row], other))
+            self.more, self.count = [], 0
+
+    def least_squares(self) -> np.ndarray:
+        """Certify the least squared distances; infinite where there are no windows."""
+        self._measure()
+        found = _squares(self.z, self.own[:, np.newaxis], self.one)
+        found[self.one < 0] = np.inf
+        return np.minimum(found, self.least, out=found)
 
 
 def _squares(z: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarray:
