@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import secrets
 import sys
+import warnings
 import zlib
 from pathlib import Path
 
@@ -111,9 +113,13 @@ def fast_engine(request):
     return request.param
 
 
+#: Seconds of a test after which a worker of Dask shows where it is, and ends.
+WORKERS_PATIENCE = 150
+
+
 @pytest.fixture(scope="module")
-def dask_cluster():
-    """A client of two processes of Dask, which joblib's back end of that name finds."""
+def workers_of_dask():
+    """A client of two processes of Dask."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -122,6 +128,25 @@ def dask_cluster():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def dask_cluster(workers_of_dask, tmp_path):
+    """A client of two processes of Dask, which joblib's back end of that name finds.
+
+    A worker that hangs says where, as a warning, and ends; another takes its place and its work.
+    """
+    path = tmp_path / "where-workers-hang"
+
+    def watch():
+        # the watch holds the file, until it is called off
+        faulthandler.dump_traceback_later(WORKERS_PATIENCE, exit=True, file=path.open("a"))
+
+    workers_of_dask.run(watch, on_error="ignore")
+    yield workers_of_dask
+    workers_of_dask.run(faulthandler.cancel_dump_traceback_later, on_error="ignore")
+    if where := path.read_text():
+        warnings.warn(f"A worker of Dask hung here:\n{where}", stacklevel=1)
 
 
 @pytest.fixture
