@@ -37,8 +37,10 @@ os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
 
 
 def pytest_report_header(config):
-    """Say with which numbers the fuzzer attacks."""
-    return f"fuzz: SKTS_FUZZ_SEED={os.environ['SKTS_FUZZ_SEED']}"
+    """Say with which numbers the fuzzer attacks, and why no GPU is tested."""
+    missing = find_engine("cupy").available()
+    gpu = f"left out, {missing}" if missing else "tested"
+    return [f"fuzz: SKTS_FUZZ_SEED={os.environ['SKTS_FUZZ_SEED']}", f"gpu: {gpu}"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,7 +66,7 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what is slow on the CPU alone; sort out what the emulator of a GPU cannot run.
+    """Mark what is slow on the CPU alone; leave out what cannot run here.
 
     With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run.
     """
@@ -77,33 +79,25 @@ def pytest_collection_modifyitems(config, items):
         from left_out import sort_out
 
         sort_out(items)
-    share, functions = int(os.environ.get("SKTS_TEST_SHARE", "1")), set()
-    if share > 1:
-        left_out = []
-        for item in [one for one in items if not one.get_closest_marker("gpu")]:
+    no_gpu = find_engine("cupy").available() is not None
+    share, functions, left_out = int(os.environ.get("SKTS_TEST_SHARE", "1")), set(), set()
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            if no_gpu:
+                left_out.add(item)
+        elif share > 1:
             function = item.nodeid.partition("[")[0]
             if function in functions and zlib.crc32(item.nodeid.encode()) % share:
-                left_out.append(item)
+                left_out.add(item)
             functions.add(function)
-        gone = set(left_out)
-        items[:] = [one for one in items if one not in gone]
-        config.hook.pytest_deselected(items=left_out)
-
-
-def pytest_runtest_setup(item):
-    """Skip what is marked `gpu` where there is none."""
-    if item.get_closest_marker("gpu"):
-        missing = find_engine("cupy").available()
-        if missing is not None:
-            pytest.skip(missing)
+    if left_out:
+        config.hook.pytest_deselected(items=[one for one in items if one in left_out])
+        items[:] = [one for one in items if one not in left_out]
 
 
 @pytest.fixture(params=["numba", pytest.param("cupy", marks=pytest.mark.gpu), "oracle"])
 def engine(request):
-    """Name of an engine; those that cannot run here are skipped with their own reason."""
-    missing = find_engine(request.param).available()
-    if missing is not None:
-        pytest.skip(missing)
+    """Name of an engine."""
     return request.param
 
 
