@@ -27,6 +27,7 @@ if os.environ.get("SKTS_EMULATE_GPU") == "1":
 
 from skts.engines import Series, find_engine
 from skts.engines.core import compiling
+from tests.clusters import two_workers
 
 # processes that tests start need not compile the sources of the package anew; those of mutants must
 if "tests.mutation" not in sys.modules:
@@ -114,13 +115,8 @@ WORKERS_PATIENCE = 150
 @pytest.fixture(scope="module")
 def workers_of_dask():
     """A client of two processes of Dask."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    pytest.importorskip("distributed")
+    with two_workers() as client:
         yield client
 
 

@@ -29,6 +29,7 @@ from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 
+from ..clusters import two_workers
 from .case import Case, Sample
 from .compare import Failure, check, same
 from .draw import Draw
@@ -269,14 +270,7 @@ def _elsewhere(backend: str) -> Iterator[None]:
             yield
         joblib.externals.loky.get_reusable_executor().shutdown(wait=True)
     elif importlib.util.find_spec("distributed"):
-        from distributed import Client, LocalCluster
-
-        workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-        with (
-            LocalCluster(**workers, dashboard_address=None) as cluster,
-            Client(cluster),
-            joblib.parallel_config("dask"),
-        ):
+        with two_workers(processes=False), joblib.parallel_config("dask"):
             yield
     else:
         yield
