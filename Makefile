@@ -22,14 +22,14 @@ demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, dra
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 guard: $(VENV)/.test ## the tests with checks of bounds: of Numba's arrays, and on the emulator of a GPU
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath build/bounds) \
-	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 	for side in end begin; do \
 	    SKTS_EMULATE_GPU=1 SKTS_EMULATOR_GUARD=$$side \
-	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "gpu and not slow" $(ARGS) || exit 1; \
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "gpu and not slow" $(ARGS) || exit 1; \
 	done
 
 sanitize: $(VENV)/.test ## small works under compute-sanitizer; needs a GPU and CuPy (ARGS="--tool memcheck")

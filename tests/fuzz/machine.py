@@ -28,8 +28,8 @@ import skts
 from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
+from tests.clusters import two_workers
 
-from ..clusters import two_workers
 from .case import Case, Sample
 from .compare import Failure, check, same
 from .draw import Draw

@@ -72,9 +72,8 @@ def test_instances_of_usual_lengths_are_checked():
     )
 
 
-@pytest.mark.parametrize(
-    "arch", [pytest.param(75, marks=pytest.mark.slow), pytest.param(80, marks=pytest.mark.slow), 90]
-)
+@pytest.mark.slow  # instances of usual lengths are compiled beside the other kernels, by .ci/run
+@pytest.mark.parametrize("arch", [75, 80, 90])
 def test_kernels_compile(arch):
     compile = pytest.importorskip(
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
