@@ -19,8 +19,9 @@ __all__ = ["Judge", "modes_of", "settle", "ways_of"]
 #: Seconds that a process may take beside its tests, as many more where Numba compiles; fewer for
 #: cases of the fuzzer, which need ever more kernels.
 STARTING, NUMBA, NUMBA_OF_CASES = 20, 240, 120
-#: Fates after which another mode may still kill a mutant.
-LIVE = ("survived", "unreached")
+#: Fates after which another mode may still kill a mutant; late: its tests take too long without it,
+#: too.
+LIVE = ("survived", "unreached", "late")
 #: What the emulator says of a program that g++ refuses.
 REFUSED = " does not compile:"
 
@@ -96,17 +97,19 @@ def ways_of(module: str) -> list[tuple[str, bool]]:
 def settle(mutant: Mutant, answers: list[dict[str, Any]], last: bool = False) -> dict | None:
     """Return what became of a mutant by what came of its ways so far, if that tells it.
 
-    Where no more will come it is said to be not judged.
+    Where a mode was late, or no more will come, it is said to be not judged.
     """
     reason = reason_of(mutant)
+    fates = [answer["fate"] for answer in answers]
     dead = [answer for answer in answers if answer["fate"] not in LIVE]
+    complete = len(answers) == len(ways_of(mutant.module))
     if reason:
         fate, by = "equivalent", reason
     elif dead:
         fate, by = dead[0]["fate"], dead[0]["by"]
-    elif len(answers) == len(ways_of(mutant.module)):
-        fate, by = min(answer["fate"] for answer in answers), ""  # survived, if it was reached
-    elif last:
+    elif complete and "late" not in fates:
+        fate, by = min(fates), ""  # survived, if it was reached
+    elif complete or last:
         known = (f"{each['mode']}{' fuzzed' * each['fuzzed']} {each['fate']}" for each in answers)
         fate, by = "not judged", ", ".join(known)
     else:
@@ -191,7 +194,7 @@ class Judge:
             if failed is None:
                 # unless they take as long without it
                 there = self.sandbox.call(first_failure, base, mode, names, limit=limit)
-                return "survived" if there is None else "timeout", mode, count
+                return "late" if there is None else "timeout", mode, count
             if failed == {}:
                 return "killed", f"{mode}: the process died", count
             if not failed:

@@ -355,6 +355,11 @@ def test_a_mutant_is_settled_by_the_first_mode_that_kills_it_or_by_all():
     assert settle(mutant, [lives, dies])["seconds"] == 3.0
     assert settle(mutant, 2 * [unreached, lives])["fate"] == "survived"
     assert settle(mutant, 4 * [unreached])["fate"] == "unreached"
+    late = lives | {"fate": "late"}
+    assert settle(mutant, [late, dies])["fate"] == "killed"
+    assert settle(mutant, [late]) is None
+    assert settle(mutant, [late, *3 * [lives]])["by"].startswith("interpreted late, interpreted su")
+    assert settle(mutant, [late, *3 * [lives]])["fate"] == "not judged"
 
 
 def test_a_run_that_is_cut_off_keeps_the_modes_that_a_mutant_lived_in(tmp_path):
