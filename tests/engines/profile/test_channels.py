@@ -21,9 +21,16 @@ from skts.engines import (
     replace_kernels,
     run,
 )
-from skts.engines.core.constants import FLOAT32_LOST, JOIN_GROUP
+from skts.engines.core.constants import FLOAT32_LOST, JOIN_GROUP, LISTED_ROWS
 from skts.engines.core.plan import Tile
-from skts.engines.cupy.profile.channel_programs import HEIGHT, choose_walk
+from skts.engines.cupy.profile.channel_programs import (
+    HEIGHT,
+    MANY,
+    MANY_DIAGONALS,
+    MOST_CHANNELS,
+    choose_walk,
+)
+from skts.engines.cupy.profile.channel_tiles import runs_room
 from skts.engines.families.profile import channels as family
 from skts.engines.families.profile.channels import channel_means, nearest_of_all_channels
 from skts.engines.numba.profile import channel_tiles, channels
@@ -401,6 +408,12 @@ def test_walks_take_each_block_of_a_share_once(rng, monkeypatch, room, every, of
     assert_array_equal(settled, expected)
     # where nothing is listed, all that follows goes together as far as there are blocks for it
     assert len(before) <= 12 or most > 0
+
+
+def test_all_runs_of_the_smallest_part_of_a_walk_of_many_channels_have_room():
+    """A part that lists more than there is room for is cut, which must come to an end."""
+    most = max(MANY_DIAGONALS.values()) * 32 * HEIGHT // LISTED_ROWS
+    assert min(runs_room(n_channels, 2) for n_channels in range(MANY, MOST_CHANNELS + 1)) >= most
 
 
 @pytest.mark.parametrize(("loud", "height"), [(0, 256), (1, 64), (4, 64)])
