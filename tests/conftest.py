@@ -127,6 +127,7 @@ def dask_cluster(workers_of_dask, tmp_path):
     A worker that hangs says where, as a warning, and ends; another takes its place and its work.
     """
     path = tmp_path / "where-workers-hang"
+    path.touch()
 
     def watch():
         # the watch holds the file, until it is called off

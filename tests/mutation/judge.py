@@ -19,8 +19,8 @@ __all__ = ["Judge", "modes_of", "settle", "ways_of"]
 #: Seconds that a process may take beside its tests, as many more where Numba compiles; fewer for
 #: cases of the fuzzer, which need ever more kernels.
 STARTING, NUMBA, NUMBA_OF_CASES = 20, 240, 120
-#: Fates after which another mode may still kill a mutant; late: its tests take too long without it,
-#: too.
+#: Fates after which another mode may still kill a mutant. "late": the tests of a mode take too
+#: long, with the mutant and without it.
 LIVE = ("survived", "unreached", "late")
 #: What the emulator says of a program that g++ refuses.
 REFUSED = " does not compile:"
