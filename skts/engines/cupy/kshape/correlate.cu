@@ -95,7 +95,7 @@ struct Best {
     double scale[2];  // N times the product of the norms
     const double* doubts;  // errors of NCC, by centre: read when they are needed, not held before
     int center;
-    double* tops;     // scratch: 2 x T / 32
+    double* tops;     // scratch: 2 x T / 32, where T is more than 32
     int* keys;
     double top[2];
     int key[2];
@@ -152,8 +152,9 @@ __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correl
     const double* __restrict__ center_norms, const double* __restrict__ doubts, int n_centers,
     int per_block, const double2* __restrict__ roots, double* __restrict__ distances, int* __restrict__ shifts) {
     extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ double tops[B][64];
-    __shared__ int keys[B][64];
+    // up to 32 threads find the best in their registers: one row, of which nothing is read or written
+    __shared__ double tops[T > 32 ? B : 1][64];
+    __shared__ int keys[T > 32 ? B : 1][64];
     const int n_pairs = (n_series + 1) / 2, t = threadIdx.x;
     const long long pair = (long long)blockIdx.x * B + threadIdx.y;
     const double2* x = spectra + min(pair, (long long)n_pairs - 1) * n_channels * N;
@@ -161,8 +162,8 @@ __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correl
     Best<N, T> best;
     best.t = t;
     best.length = length;
-    best.tops = tops[threadIdx.y];
-    best.keys = keys[threadIdx.y];
+    best.tops = tops[T > 32 ? threadIdx.y : 0];
+    best.keys = keys[T > 32 ? threadIdx.y : 0];
     best.doubts = doubts;
     for (int center = blockIdx.y * per_block; center < stop; ++center) {
         const double2* c = centers + (long long)center * n_channels * N;
