@@ -30,7 +30,7 @@ __host__ __device__ constexpr int blocks(int threads, int held) {
     return wanted < 1 ? 1 : wanted;
 }
 
-template <int N, int B, int COUNT>
+template <int N, int COUNT>
 __device__ __forceinline__ double2* buffer(unsigned char* memory) {
     return reinterpret_cast<double2*>(memory) + (COUNT > 1 ? threadIdx.y * (slot(N - 1) + 1) : 0);
 }
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(T* B) spectra(
     };
     // threads beyond the last pair repeat it and write nothing
     Write<T> write{out + (pair * n_channels + channel) * N, pair < n_pairs ? t : N};
-    passes<N, T, -1, 1, R...>(t, buffer<N, B, sizeof...(R)>(memory), roots, load, write);
+    passes<N, T, -1, 1, R...>(t, buffer<N, sizeof...(R)>(memory), roots, load, write);
 }
 
 // Largest (or least) of a value over the T threads of a transform; all of them get it.
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correl
                 product = product + x[channel * N + i] * conjugate(c[channel * N + i]);
             return product;
         };
-        passes<N, T, 1, 1, R...>(t, buffer<N, B, sizeof...(R)>(memory), roots, load, best);
+        passes<N, T, 1, 1, R...>(t, buffer<N, sizeof...(R)>(memory), roots, load, best);
         if (t < 2 && 2 * pair + t < n_series) {
             const long long place = (2 * pair + t) * n_centers + center;
             if (t == 0) best.write(0, distances + place, shifts + place);
