@@ -92,7 +92,7 @@ def ask(
     shape: tuple[int, ...],
     n_columns: int,
     normalized: bool,
-    sift: bool = True,
+    not_sifted: int = 0,
 ) -> Asked:
     """Describe queries, for `best_matches`; no device is asked.
 
@@ -107,8 +107,9 @@ def ask(
         In how many of these.
     normalized : bool
         Whether windows and queries are z-normalised.
-    sift : bool, default True
-        Whether to sift windows where that pays, and to measure few of them; else all are measured.
+    not_sifted : int, default 0
+        Points of all windows up to which all are measured. More are sifted where that pays, and
+        few of them measured.
 
     Returns
     -------
@@ -124,10 +125,10 @@ def ask(
     for name, column in zip(QUERY.names or (), given, strict=False):
         table[name] = column
     sifted = False
-    if sift and normalized:
-        points = lengths @ np.maximum(0, width + 1 - lengths)
-        seconds = float(points) * n_columns * DOUBLES / MODEST_RATE
-        # few windows are all measured: the same bits
+    points = int(lengths @ np.maximum(0, width + 1 - lengths)) * n_columns
+    if normalized and points > not_sifted:
+        seconds = points * DOUBLES / MODEST_RATE
+        # windows that are all measured have the same bits
         sifted = pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
     parts: list[QueryPart] = []
     if sifted:

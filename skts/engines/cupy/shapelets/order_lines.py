@@ -489,8 +489,6 @@ class Lines:
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.host_members[series] * n_channels + channels) * width + starts
-        points = lengths @ np.maximum(0, width + 1 - lengths)
-        few = int(points) * self.rules.n_members <= NOT_SIFTED
         asked = []
         for raw in (True, False):
             # windows of fewer points are compared as they are
@@ -498,7 +496,7 @@ class Lines:
             if rows.size:
                 some = begins[rows], lengths[rows], channels[rows], rows
                 n = self.rules.n_members
-                asked.append(ask(*some, self.values.shape, n, not raw, sift=not few))
+                asked.append(ask(*some, self.values.shape, n, not raw, NOT_SIFTED))
         return Batch(where, asked)
 
     def _norms(self, batch: Batch) -> cp.ndarray:
