@@ -210,7 +210,7 @@ def test_cuts_of_measured_candidates_are_those_of_the_host(n_classes, leaf, ties
     options = ("first",), (0, np.inf), 100, 100, 100
     lines = Lines(*arrays, np.arange(n), criterion, None, *options)
     where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
-    gains, gaps, distances = lines._cuts(where)
+    gains, gaps, distances = lines._start_cuts(lines._describe(where))()
     expected = criterion.best_cuts(distances.get())
     np.testing.assert_array_equal(gains, expected.gain)
     np.testing.assert_array_equal(gaps, expected.gap)
@@ -230,7 +230,7 @@ def test_cuts_where_classes_weigh_differently_are_within_the_rounding_of_tables(
     options = ("first",), (0, np.inf), 100, 100, 100
     lines = Lines(*arrays, np.arange(n), criterion, None, *options)
     where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
-    gains, _, distances = lines._cuts(where)
+    gains, _, distances = lines._start_cuts(lines._describe(where))()
     expected = criterion.best_cuts(distances.get()).gain
     assert np.abs(gains - expected).max() <= 2 * n_classes + 8 < expected.min()
 

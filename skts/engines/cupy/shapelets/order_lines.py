@@ -507,14 +507,11 @@ class Lines:
             best_matches(asked, self.values, *series, distances, None)
         return distances
 
-    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
-        """Gain and gap of the best cut of some candidates, from certified distances; and these."""
-        return self._start_cuts(self._describe(where))()
-
     def _start_cuts(self, batch: Batch) -> Callable[[], tuple[np.ndarray, np.ndarray, Near]]:
         """Have the device measure candidates and cut their order lines.
 
-        Returns a function that waits for that, and returns what `_cuts` does.
+        Returns a function that waits for that, and returns gain and gap of the best cut of each,
+        and the certified distances that they follow from.
         """
         where, distances, roots = batch.where, self._norms(batch), np.sqrt(batch.where[:, 0])
         if self.on_host:
@@ -568,7 +565,7 @@ class Lines:
     def _cuts_of_host(
         self, where: np.ndarray, distances: Near
     ) -> tuple[np.ndarray, np.ndarray, Near]:
-        """Cut order lines on the host: what `_cuts` returns."""
+        """Cut order lines on the host; returns what the function of `_start_cuts` does."""
         normalized = are_normalized(where, self.ways, self.before_normalized)
         cuts = self.criterion.best_cuts(to_host(self._joined(where, distances)), normalized)
         return cuts.gain, cuts.gap, distances
