@@ -1617,12 +1617,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3",),
             "windows are sifted or all compared: a sift leaves out none that may be nearest",
         ),
-        (
-            "Lines.__init__",
-            "of_members[0], of_members[2] = members, 0 if points is None else points",
-            ("0 -> 1",),
-            "where no points are given nobody reads them",
-        ),
     ],
     _E + "cupy/profile/many_channels.py": [
         (

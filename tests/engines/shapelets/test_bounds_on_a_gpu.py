@@ -139,7 +139,7 @@ def test_the_best_order_of_what_errors_leave_open_is_promised(
     n, open_labels, apart, swapped, weight, kernels, gpu
 ):
     """See "order line keys" in docs/developer/numerics.rst: distances are within 3.5 units."""
-    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, REACHED, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, REACHED, Lengths, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     # beyond all distances of windows, which therefore change nothing but one of the first
@@ -159,12 +159,12 @@ def test_the_best_order_of_what_errors_leave_open_is_promised(
     series = Series(values, np.full(n, 9))
     everyone, sizes = gpu.arange(n, dtype=np.int32), gpu.full(n, 9, np.int32)
     lines = Lines(
-        gpu.asarray(series.values), sizes, np.arange(n), Criterion(labels, weights), before,
-        ("and",), (-1, -np.inf), listed=1, held=1, measured=1,
+        gpu.asarray(series.values), sizes, np.arange(n), series.lengths,
+        Criterion(labels, weights), before, ("and",), (-1, -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(series, 0), 0, 1, 9, 1)((9,))
+    heads = Lengths.of([(Walk(lay(series, 0), 0, 1, 9, 1)((9,)), 0)])
     row = everyone[:1]
-    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    lines.scan(heads, 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
     assert lines._count() == 1
     bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
     assert (bound["gain"] >= gains[1]) == swapped
@@ -208,7 +208,7 @@ def test_cuts_of_measured_candidates_are_those_of_the_host(n_classes, leaf, ties
     criterion = Criterion(labels, np.ones(n_classes), leaf)
     arrays = gpu.asarray(values), gpu.asarray(np.full(n, 14), np.int32)
     options = ("first",), (0, np.inf), 100, 100, 100
-    lines = Lines(*arrays, np.arange(n), criterion, None, *options)
+    lines = Lines(*arrays, np.arange(n), np.full(n, 14), criterion, None, *options)
     where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
     gains, gaps, distances = lines._start_cuts(lines._describe(where))()
     expected = criterion.best_cuts(distances.get())
@@ -228,7 +228,7 @@ def test_cuts_where_classes_weigh_differently_are_within_the_rounding_of_tables(
     criterion = Criterion(labels, np.linspace(0.5, 2, n_classes), 1)
     arrays = gpu.asarray(rng.normal(size=(n, 1, 14))), gpu.asarray(np.full(n, 14), np.int32)
     options = ("first",), (0, np.inf), 100, 100, 100
-    lines = Lines(*arrays, np.arange(n), criterion, None, *options)
+    lines = Lines(*arrays, np.arange(n), np.full(n, 14), criterion, None, *options)
     where = np.array([(4, member, start, 0, 0) for member in range(0, n, 5) for start in (0, 7)])
     gains, _, distances = lines._start_cuts(lines._describe(where))()
     expected = criterion.best_cuts(distances.get()).gain
@@ -239,7 +239,7 @@ def test_cuts_where_classes_weigh_differently_are_within_the_rounding_of_tables(
 @pytest.mark.parametrize(("n_classes", "large"), [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
 def test_a_line_that_gains_what_is_reached_is_listed(n, n_classes, large, kernels, gpu):
     """It may be as good, and come first; most series are of one class, in front of the cut."""
-    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lengths, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     # beyond all distances of windows, which therefore change nothing but one of the first
@@ -251,12 +251,12 @@ def test_a_line_that_gains_what_is_reached_is_listed(n, n_classes, large, kernel
     gain = criterion.best_cuts(before[np.newaxis], np.array([False])).gain[0]
     series = Series(np.random.default_rng(2).normal(size=(n, 1, 9)), np.full(n, 9))
     everyone, sizes = gpu.arange(n, dtype=np.int32), gpu.full(n, 9, np.int32)
-    heads = Walk(lay(series, 0), 0, n, 9, 1)((9,))
+    heads = Lengths.of([(Walk(lay(series, 0), 0, n, 9, 1)((9,)), 0)])
     row = everyone[:1]
     lines = Lines(
-        gpu.asarray(series.values), sizes, np.arange(n), criterion, before, ("and",),
-        (int(gain), -np.inf), listed=1, held=1, measured=1,
+        gpu.asarray(series.values), sizes, np.arange(n), series.lengths,
+        criterion, before, ("and",), (int(gain), -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    lines.scan(heads, 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
     assert lines._count() == 1
     assert lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]["gain"] >= gain

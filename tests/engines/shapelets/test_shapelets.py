@@ -529,7 +529,7 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
         pytest.skip(missing)
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lengths, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     rng, width = np.random.default_rng(0), 96
@@ -547,16 +547,16 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
     gains = criterion.best_cuts(joined).gain.tolist()
     everyone, sizes = cp.arange(n, dtype=np.int32), cp.asarray(series.lengths, np.int32)
     lines = Lines(
-        cp.asarray(series.values), sizes, np.arange(n), criterion, before, ("or",), (-1, -np.inf),
-        listed=1, held=1, measured=1,
+        cp.asarray(series.values), sizes, np.arange(n), series.lengths,
+        criterion, before, ("or",), (-1, -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(series, 0), 0, stop, width, 1)((width,))
+    heads = Lengths.of([(Walk(lay(series, 0), 0, stop, width, 1)((width,)), 0)])
     for a, gain in zip(range(0, stop, 9), gains, strict=True):
         # each by itself, where its own gain is reached already
         row = everyone[a : a + 1]
         lines.best = (gain, -np.inf)
         lines._reset()
-        lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
+        lines.scan(heads, 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
         assert lines._count() == 1
         assert lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]["gain"] >= gain
 
@@ -570,7 +570,7 @@ def test_what_changes_by_less_than_a_rounding_is_judged(scale, kernels):
         pytest.skip(missing)
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lengths, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     values = np.random.default_rng(0).normal(size=(6, 1, 9))
@@ -580,12 +580,12 @@ def test_what_changes_by_less_than_a_rounding_is_judged(scale, kernels):
     cut = criterion.best_cuts(np.maximum(before, np.arange(6) > 0)[np.newaxis])
     everyone, sizes = cp.arange(6, dtype=np.int32), cp.full(6, 9, np.int32)
     lines = Lines(
-        cp.asarray(values), sizes, np.arange(6), criterion, before, ("and",), (-1, -np.inf),
-        listed=1, held=1, measured=1,
+        cp.asarray(values), sizes, np.arange(6), np.full(6, 9),
+        criterion, before, ("and",), (-1, -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(Series(values, np.full(6, 9)), 0), 0, 6, 9, 1)((9,))
+    heads = Lengths.of([(Walk(lay(Series(values, np.full(6, 9)), 0), 0, 6, 9, 1)((9,)), 0)])
     row = everyone[:1]
-    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    lines.scan(heads, 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
     assert lines._count() == 1
     bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
     assert bound["gain"] >= cut.gain[0]
@@ -705,7 +705,7 @@ def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
     """Where the order of many neighbours is open, also of the last ones, far from all others."""
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lengths, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     rng, width = np.random.default_rng(n), 16
@@ -718,14 +718,14 @@ def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
     gains = criterion.best_cuts(distances / np.sqrt(width)).gain
     everyone, sizes = cp.arange(n, dtype=np.int32), cp.asarray(series.lengths, np.int32)
     lines = Lines(
-        cp.asarray(values), sizes, np.arange(n), criterion, None, ("first",), (-1, -np.inf),
-        listed=1, held=1, measured=1,
+        cp.asarray(values), sizes, np.arange(n), series.lengths,
+        criterion, None, ("first",), (-1, -np.inf), listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(series, 0), 0, n, width, 1)((width,))
+    heads = Lengths.of([(Walk(lay(series, 0), 0, n, width, 1)((width,)), 0)])
     for a, gain in enumerate(gains):
         # each by itself, so that none is left out for what another one reaches
         row = everyone[a : a + 1]
-        lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
+        lines.scan(heads, 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
         bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
         assert lines._count() == 1
         assert bound["series"] == a

@@ -134,6 +134,8 @@ class Lines:
         Their points.
     members : ndarray of shape (n_members,)
         The series of the node.
+    points : ndarray of shape (n_members,)
+        Their points.
     criterion : Criterion
         How cuts are judged.
     before : ndarray of shape (n_members,) or None
@@ -151,8 +153,6 @@ class Lines:
     on_host : bool, default False
         Whether the host judges cuts, and all candidates are measured: for small work, which `scan`
         and what it needs would take far less than their compilation.
-    points : ndarray of shape (n_members,) or None, default None
-        Points of the members, for whoever needs them on the device.
 
     Attributes
     ----------
@@ -165,6 +165,7 @@ class Lines:
         values: cp.ndarray,
         sizes: cp.ndarray,
         members: np.ndarray,
+        points: np.ndarray,
         criterion: Criterion,
         before: np.ndarray | None,
         ways: tuple[str, ...],
@@ -174,7 +175,6 @@ class Lines:
         measured: int,
         before_normalized: bool = True,
         on_host: bool = False,
-        points: np.ndarray | None = None,
     ) -> None:
         #: Entries that the list may have by now.
         self.possible = 0
@@ -193,7 +193,7 @@ class Lines:
         self.parts: list[Survivors] = []
         # series, their places and points, side by side
         of_members = np.empty((3, len(members)), np.int32)
-        of_members[0], of_members[2] = members, 0 if points is None else points
+        of_members[0], of_members[2] = members, points
         of_members[1] = np.arange(len(members))
         known = () if alone or before is None else _distances_before(before)
         # the list lies behind what is reached: one transfer brings both
@@ -218,7 +218,7 @@ class Lines:
 
     def scan(
         self,
-        lengths: Lengths | list[tuple[PackedScores, int]],
+        lengths: Lengths,
         channel: int,
         rows: cp.ndarray,
         sizes: cp.ndarray,
@@ -235,7 +235,6 @@ class Lines:
         if kernel is None:
             raise ValueError("no kernel judges order lines of so many series and classes")
         scan = self._scan_wide if kernel.wide else self._scan_narrow
-        lengths = lengths if isinstance(lengths, Lengths) else Lengths.of(lengths)
         scan(kernel, lengths, channel, (rows, sizes, owns), members, cancel)
 
     def _scan_narrow(

@@ -185,16 +185,12 @@ class ShapeletTiles(GroupTiles):
         cols = (tile.col_stop - tile.col) * size
         room = _room(reduction, len(members), cols, self._budget_of_a_device())
         lines = Lines(
-            *(values, sizes, members, _criterion(reduction), reduction.before, reduction.ways),
-            *(
-                (reduction.best_gain_so_far, reduction.best_gap_so_far),
-                room.listed,
-                room.held,
-                room.measured,
-            ),
+            *(values, sizes, members, series.lengths[members], _criterion(reduction)),
+            *(reduction.before, reduction.ways),
+            (reduction.best_gain_so_far, reduction.best_gap_so_far),
+            *(room.listed, room.held, room.measured),
             reduction.before_normalized,
             on_host=self._is_small(reduction, lengths, end - begin),
-            points=series.lengths[members],
         )
         points, places = lines.points, lines.places
         raw = [length for length in lengths if length < LEAST_NORMALIZED or lines.on_host]
