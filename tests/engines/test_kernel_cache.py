@@ -14,7 +14,7 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
 import skts.engines.numba
-from skts.engines.host._cache import KeyedCacheFile
+from skts.engines.host.kernels import KeyedCacheFile, cache_of
 
 MODULES = [
     module.name
@@ -25,8 +25,8 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_every_cached_kernel_keeps_its_files_by_signature(name):
     for value in vars(importlib.import_module(name)).values():
-        if isinstance(value, Dispatcher) and hasattr(value._cache, "_cache_file"):
-            assert type(value._cache._cache_file) is KeyedCacheFile, value
+        if isinstance(value, Dispatcher):
+            assert type(cache_of(value)._cache_file) is KeyedCacheFile, value
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -67,7 +67,7 @@ def test_two_processes_at_once(tmp_path):
 
 
 def test_numba_itself_gives_both_one_file(tmp_path):
-    # if this fails, Numba has mended it, and `_cache.py` may go
+    # if this fails, Numba has mended it, and `KeyedCacheFile` may go
     first, later = interleaved(IndexDataCacheFile, tmp_path)
     assert later.load("float32") == "kernel for float32"
     first._load_index = lambda: {"float64": first._data_name(1)}
@@ -86,6 +86,7 @@ def test_what_one_process_compiles_another_finds(tmp_path):
         "kernels = {v for m in of for v in vars(m).values() if isinstance(v, Dispatcher)}\n"
         "print(sum(sum(k.stats.cache_hits.values()) for k in kernels))\n"
         "print(sum(sum(k.stats.cache_misses.values()) for k in kernels))\n"
+        "print(int('numba.np.arraymath' in sys.modules))\n"
     )
     seen = [
         subprocess.run(
@@ -97,43 +98,45 @@ def test_what_one_process_compiles_another_finds(tmp_path):
         ).stdout.split()
         for _ in range(2)
     ]
-    (hits, compiled), (found, missed) = ([int(n) for n in one] for one in seen)
+    (hits, compiled, _), (found, missed, able) = ([int(n) for n in one] for one in seen)
     # what a kernel calls is within it, once that is on disk
     assert hits == missed == 0 < found <= compiled
+    # who compiles nothing does not load what Numba compiles with
+    assert not able
 
 
 CALLER = """
-import numba
+from skts.engines.host import kernel
 from . import other
 from .callee import FACTOR, triple
 
-@numba.njit(cache=True)
+@kernel
 def through(x):
     return triple(x)
 
-@numba.njit(cache=True)
+@kernel
 def caller(x):
     return FACTOR * through(x) + other.shift(x)
 """
 CALLEE = """
-import numba
+from skts.engines.host import kernel
 FACTOR = {factor}
 
-@numba.njit(cache=True, fastmath={fastmath})
+@kernel(fastmath={fastmath})
 def triple(x):
     return {triple} * x
 """
 OTHER = """
-import numba
+from skts.engines.host import kernel
 
-@numba.njit(cache=True)
+@kernel
 def shift(x):
     return x + {shift}
 """
 USE = """
 from pair.caller import caller
-from skts.engines.host import prepare_kernels
-prepare_kernels("pair")
+from skts.engines.host import remember_sources
+remember_sources("pair")
 print(caller(1.0), sum(caller.stats.cache_hits.values()))
 """
 
@@ -171,10 +174,26 @@ def test_a_kernel_is_compiled_anew_when_another_file_changes(tmp_path):
     assert use(triple=4, factor=1000, shift=5000, fastmath=True) == (9001.0, 1)
 
 
-KERNEL = """
-import numba
+WITHOUT_FOLDER = """
+import numpy as np
+from numba.core import caching
 
-@numba.njit(cache=True)
+for locator in caching.CacheImpl._locator_classes:
+    locator.from_function = classmethod(lambda cls, function, file: None)
+from skts.engines.host.arrays import kth_smallest
+print(kth_smallest(np.array([3.0, 1.0, 2.0]), 1), kth_smallest.stats.cache_path)
+"""
+
+
+def test_where_no_folder_may_be_written_to():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_FOLDER], capture_output=True, text=True)
+    assert done.stdout.split() == ["2.0", "None"], done.stderr
+
+
+KERNEL = """
+from skts.engines.host import kernel
+
+@kernel
 def total(cell, points):
     value = 0.0
     for point in points:
@@ -197,8 +216,8 @@ FOLD = """
 import numpy as np
 from pair.kernel import total
 from pair.policy import Scaled
-from skts.engines.host import prepare_kernels
-prepare_kernels("pair")
+from skts.engines.host import remember_sources
+remember_sources("pair")
 values = [total(Scaled(scale), np.arange(3.0)) for scale in (1.0, 2.0)]
 print(*values, sum(total.stats.cache_hits.values()))
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skts.engines.host._cache import KeyedCacheFile
+from skts.engines.host.kernels import KeyedCacheFile
 
 SCRIPT = """
 import resource, sys

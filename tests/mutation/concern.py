@@ -404,7 +404,7 @@ def _cuda_sources(root: Path) -> list[str]:
 @cache
 def holds_kernels(root: Path, module: str) -> bool:
     """Whether Numba compiles functions of a module."""
-    return module.endswith(".py") and "njit" in (root / module).read_text()
+    return module.endswith(".py") and "@kernel" in (root / module).read_text()
 
 
 @cache

@@ -5,19 +5,20 @@ The families import it when they first need it, so that ``import skts`` compiles
 """
 
 from . import arrays, by_numpy, paths, plain, point_costs, shapes, small_work, windows
-from ._cache import prepare_kernels, stamp_of
+from .kernels import kernel, remember_sources, stamp_of
 
 __all__ = [
     "arrays",
     "by_numpy",
+    "kernel",
     "paths",
     "plain",
     "point_costs",
-    "prepare_kernels",
+    "remember_sources",
     "shapes",
     "small_work",
     "stamp_of",
     "windows",
 ]
 
-prepare_kernels(__name__)
+remember_sources(__name__.partition(".")[0])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from .kernels import kernel
 
 __all__ = ["kth_smallest", "put"]
 
 
-@njit(nogil=True)
+@kernel
 def put(values, out):
     """Write the numbers of an array to the front of another one.
 
@@ -18,7 +18,7 @@ def put(values, out):
         out[k] = values[k]
 
 
-@njit(nogil=True)
+@kernel
 def kth_smallest(values, k):
     """Return the k-th smallest number, counted from 0; the numbers are put in another order.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from .kernels import kernel
 
 __all__ = ["add_matched"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_matched(values, labels, weights, lengths, first, stop, rows, sums, sum_weights):
     """Add what the paths of some series match to the sums of their cells of the grid.
 

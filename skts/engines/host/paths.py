@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ..core.series import Series
+from .kernels import kernel
 
 __all__ = ["costs_along"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_along(x, lengths, y, first, stop, squared, out):
     for pair in range(len(x)):
         total = 0.0

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from .kernels import kernel
 
 __all__ = ["CONSTANT", "UNKNOWN", "USUAL", "best_match", "profile", "standardize", "warped"]
 
@@ -17,7 +18,7 @@ __all__ = ["CONSTANT", "UNKNOWN", "USUAL", "best_match", "profile", "standardize
 USUAL, CONSTANT, UNKNOWN = 0, 1, 2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def warped(x, y, radius, squared, largest, free_columns, free_rows):
     """Accumulated cost of the best path of one pair: the recurrence, row by row."""
     n_channels, n = x.shape
@@ -45,7 +46,7 @@ def warped(x, y, radius, squared, largest, free_columns, free_rows):
     return least if free_columns or free_rows else above[m]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def standardize(points, start, length, normalize, anchored, out):
     """Write the window at `start`, z-normalised or as it is; return its kind.
 
@@ -79,7 +80,7 @@ def standardize(points, start, length, normalize, anchored, out):
     return USUAL
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _norm(a, b, length):
     """The norm of a difference, whatever its size: a power of two is taken out of the squares."""
     largest = 0.0
@@ -95,7 +96,7 @@ def _norm(a, b, length):
     return np.sqrt(total) * unit
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def profile(a, start, b, positions, length, normalize, anchored):
     """Distances of the window at `start` of `a` to the windows at some positions of `b`."""
     own, other = np.empty(length), np.empty(length)

@@ -15,7 +15,7 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
-from ._cache import stamp_of
+from .kernels import stamp_of
 
 __all__ = ["compiled", "digest_of", "warped"]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from scipy.fft import next_fast_len
 
 from ..core.constants import CONSTANT, SMALLEST_RANGE, TIE
+from .kernels import kernel
 
 __all__ = ["certify", "count_members", "fft_length", "largest", "scale_to_norm", "z_normalize"]
-
-#: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def fft_length(n_timepoints: int) -> int:
@@ -21,7 +18,7 @@ def fft_length(n_timepoints: int) -> int:
     return int(next_fast_len(2 * n_timepoints - 1, real=True))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_members(labels, squares, counts, sums):
     """Add the members of each cluster, and their squares, in order: the sums of `np.bincount`."""
     for i in range(labels.size):
@@ -29,7 +26,7 @@ def count_members(labels, squares, counts, sums):
         sums[labels[i]] += squares[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def largest(values):
     """Largest value, in lanes; -inf if there is none."""
     lanes = np.empty(8)
@@ -47,7 +44,7 @@ def largest(values):
     return top
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def two_fold_dot(x, y, total, rest):
     """Add a dot product to `total + rest`, in twice the precision of float64.
 
@@ -73,7 +70,7 @@ def two_fold_dot(x, y, total, rest):
     return total, rest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def certify(correlations, x, center, scale, doubt):
     """The certified distance and shift of one series and one centre.
 
@@ -121,7 +118,7 @@ def certify(correlations, x, center, scale, doubt):
     return max(0.0, 1.0 - top / scale), shifts[first]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lane_sum(x, y):
     """Sum of the products of two rows, in four lanes that are added at the end."""
     a = b = c = d = 0.0
@@ -136,7 +133,7 @@ def lane_sum(x, y):
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def extremes(x):
     """Least and largest value of a row, in four lanes each."""
     low, high = np.empty(4), np.empty(4)
@@ -154,7 +151,7 @@ def extremes(x):
     return low[0], high[0]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def shifted_scaled(x, scale, offset, out):
     """Write ``x * scale - offset``, and return the sum of that, in four lanes."""
     a = b = c = d = 0.0
@@ -173,7 +170,7 @@ def shifted_scaled(x, scale, offset, out):
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def exponent_of(largest_value):
     """The power of two that brings a positive number to between 1/2 and 1, or near to that.
 
@@ -182,7 +179,7 @@ def exponent_of(largest_value):
     return min(1000, max(-1000, math.frexp(largest_value)[1]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def z_normalize(series, lengths, normalize, target, norms, exponents):
     """Z-normalise each channel of each series on its own points; a constant channel becomes zeros.
 
@@ -224,7 +221,7 @@ def z_normalize(series, lengths, normalize, target, norms, exponents):
         norms[i] = math.sqrt(square)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scale_to_norm(series, lengths, normalize, target, norms, exponents):
     """Scale each series to norm 1, or by the power of two that brings its norm to [1, 2).
 

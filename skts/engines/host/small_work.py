@@ -16,6 +16,7 @@ from numba import config, typeof
 from numba.core.dispatcher import Dispatcher
 
 from ..core import compiling
+from .kernels import cache_of
 
 __all__ = ["ENTRIES", "compiled", "most_bytes", "prefer_numpy"]
 
@@ -98,9 +99,9 @@ def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
     yield from list(kernel.overloads)
     found = vars(kernel).get("_on_disk")
     if found is None:
-        cache: Any = kernel._cache
+        cache: Any = cache_of(kernel)
         codegen = kernel.targetctx.codegen()
-        index = cache._cache_file._load_index() if hasattr(cache, "_cache_file") else {}
+        index = cache._cache_file._load_index() if cache is not None else {}
         found = [key[0] for key in index if key == cache._index_key(key[0], codegen)]
         kernel._on_disk = found
     yield from found

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..core.constants import TOLERANCE
+from .kernels import kernel
 
 __all__ = ["ClassWeights", "Lines", "judge"]
 
@@ -69,7 +69,7 @@ class ClassWeights(NamedTuple):
     wrong: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _sort(keys, order, room):
     """Write the order of some keys: pieces by insertion, then merged, equal keys as they come."""
     n = keys.size
@@ -97,7 +97,7 @@ def _sort(keys, order, room):
         width *= 2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _best_cut(distances, order, labels, times, counts, terms, floor, leaf, left):
     """Gain, gap and threshold of the best cut of one order line; a gain of -1 where there is none.
 
@@ -140,13 +140,13 @@ def _best_cut(distances, order, labels, times, counts, terms, floor, leaf, left)
     return best_gain, best_gap, threshold
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _entropy(share):
     """X ln x, 0 at 0."""
     return share * np.log(share) if share > 0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _best_weighted_cut(
     distances, order, labels, times, counts, weights, group, floor, leaf, left, terms
 ):
@@ -196,7 +196,7 @@ def _best_weighted_cut(
     return best_gain, best_gap, threshold, open_gain >= 0 and open_gain >= best_gain - 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _join(own, before, way, out):
     """Write the distances of a candidate that joins others: the larger ones, or the smaller."""
     for i in range(own.size):
@@ -208,7 +208,7 @@ def _join(own, before, way, out):
         out[i] = x
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def judge(
     lines, weights, tables, tables_of, leaves, ways, chosen, way, gain, gap, threshold, left, unsure
 ):

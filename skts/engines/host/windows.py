@@ -11,9 +11,9 @@ points, so that a pass for each point would write and read them all.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from .arrays import put
+from .kernels import kernel
 
 __all__ = ["PAIRS", "POINTS", "cut", "distances", "pair_distances", "squares", "statistics"]
 
@@ -23,7 +23,7 @@ TOGETHER = 512
 PAIRS, POINTS = 8, 128
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _range(points, length, low, high):
     """Least and largest point of every window, in a time that does not depend on its length.
 
@@ -47,7 +47,7 @@ def _range(points, length, low, high):
             high[first] = max(most[first], above)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cut(points, ranges, length, ratio):
     """Cut a line where it is much louder than a window beside it; returns where pieces begin.
 
@@ -75,7 +75,7 @@ def cut(points, ranges, length, ratio):
     return begins
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def statistics(points, length, anchored=None):
     """Two-pass mean and deviation of all windows of finite points; their least and largest ones."""
     n_windows = points.size - length + 1
@@ -116,7 +116,7 @@ def statistics(points, length, anchored=None):
     return mean, deviation, low, high
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_squares(window, points, anchor, center, scale, out):
     """Add the squares of the differences of four points of a window from those of all others."""
     a, b, c, d = window[0], window[1], window[2], window[3]
@@ -129,7 +129,7 @@ def _add_squares(window, points, anchor, center, scale, out):
         out[j] = out[j] + e * e + f * f + g * g + h * h
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def distances(
     a, rows, means_a, inverses_a, b, start, means, inverses, length, out, cancel, anchored=None
 ):  # fmt: skip
@@ -163,7 +163,7 @@ def distances(
                 sums[j] = np.sqrt(sums[j])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def squares(
     a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, room, out, anchored=None
 ):  # fmt: skip
@@ -193,7 +193,7 @@ def squares(
     out[4], out[5], out[6], out[7] = total_4, total_5, total_6, total_7
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pair_distances(
     a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, out, cancel, anchored=None
 ):  # fmt: skip

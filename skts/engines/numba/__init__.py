@@ -11,7 +11,7 @@ from joblib.parallel import get_active_backend
 from ..core.engine import Engine
 from ..core.reduction import Reduction
 from ..core.worker import in_dask_worker
-from ..host import prepare_kernels
+from ..host import remember_sources
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
@@ -31,7 +31,7 @@ __all__ = ["Cell", "NumbaEngine", "cell_of"]
 #: Elementary steps a second, to compare with other engines'.
 STEPS_A_SECOND = 2**31
 
-prepare_kernels(__name__)
+remember_sources(__name__.partition(".")[0])
 
 
 class NumbaEngine(

@@ -10,11 +10,11 @@ cost a few additions and no store. The way back through the words is taken lane 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.series import Series, read_only
 from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from .dtw import Flags, _extremes, _take_last_row
 from .lanes import LANES, columns_of_rows, lanes_of
 from .warping_path import path as path_of_one
@@ -24,7 +24,7 @@ __all__ = ["group_bytes", "next_group", "trace", "trace_kernel", "trace_one_by_o
 _WIDTH = 64
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _terms_of(x, i, y, j, terms, cell):
     """Costs of two points in all lanes."""
     for lane in range(lanes_of(terms)):
@@ -34,7 +34,7 @@ def _terms_of(x, i, y, j, terms, cell):
             terms[lane] += cell.term(x[i, c, lane], y[j, c, lane])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _sum_back(x, y, base, rows, width, start, w, low, stop, sums, terms, costs, cell):
     """Sums over the parts of windows in the block in which they begin, in the columns of a strip.
 
@@ -60,7 +60,7 @@ def _sum_back(x, y, base, rows, width, start, w, low, stop, sums, terms, costs, 
                     sums[k, lane] += terms[lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_ahead(x, y, base, rows, width, start, w, low, stop, r, sums, terms, costs, cell):
     """Add to the costs of row base + r what its windows have in the next block.
 
@@ -81,7 +81,7 @@ def _add_ahead(x, y, base, rows, width, start, w, low, stop, r, sums, terms, cos
                 sums[k, lane] += terms[lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _outer_cell(
     x, y, i, height, row, left, diagonal, cost, words, place, offset, radius, cell, multivariate
 ):
@@ -108,7 +108,7 @@ def _outer_cell(
         row[place + 1, lane] = left[height - 1, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multivariate):
     """Fill the warping matrices of the pairs in all lanes, and note the steps into their cells.
 
@@ -229,7 +229,7 @@ def _fill(x, y, y_lengths, radius, width, out, steps, last, cancel, cell, multiv
                 _take_last_row(row, y_lengths, start, w, out, False)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _walk_back(steps, last, lane, n, m, first, stop):
     """Follow the steps of a lane back: the points that each point of the average matches."""
     i, j = n - 1, m - 1
@@ -251,7 +251,7 @@ def _walk_back(steps, last, lane, n, m, first, stop):
     first[0] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def next_group(
     averages, average_lengths, values, lengths, labels, order, radius, place, front, width, x, y,
     y_lengths, reach,
@@ -281,7 +281,7 @@ def next_group(
     return n, count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def trace_kernel(
     averages, average_lengths, values, lengths, labels, order, radius, width, first, stop, costs,
     cancel, cell, multivariate,

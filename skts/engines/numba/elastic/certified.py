@@ -21,9 +21,9 @@ moves by `lanes` entries. A pair alone is the case of one lane.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from ...host.arrays import put
 from .cells import Cell, cell_of
 
@@ -35,7 +35,7 @@ __all__ = ["cost", "costs", "options", "pairs", "pairs_bytes"]
 _LANES, _ENTRIES, _POINTS = 32, 1024, 2**15
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_prices(cell, rows, columns, lanes, first, stop, ahead, own, match, down, right):
     """Prices of the steps into the cells of an antidiagonal, added over the channels.
 
@@ -67,7 +67,7 @@ def _add_prices(cell, rows, columns, lanes, first, stop, ahead, own, match, down
             right[e] = columns[n_channels, e + ahead]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _border(cell, rows, columns, lanes, radius, own, above, before):
     """Fill the row above the first, if it is not free, and the column before the first.
 
@@ -93,7 +93,7 @@ def _border(cell, rows, columns, lanes, radius, own, above, before):
             before[i + 1, lane] = cell.steps(0.0, total, 0.0, 0)[1] + before[i, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _entered(steps, diagonal, above, before):
     """Value of a cell, by the costs of the three steps into it and the cells where they begin."""
     best, value = steps[0] + diagonal, steps[1] + above
@@ -102,7 +102,7 @@ def _entered(steps, diagonal, above, before):
     return value if value < best else best
 
 
-@njit(nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of the best paths of some pairs side by side, infinity if there is none.
 
@@ -193,7 +193,7 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
             out[lane] = one[n * lanes + lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated cost of the best path of one pair, infinity if there is none.
 
@@ -227,7 +227,7 @@ def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
     return out[0]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def costs(x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of pairs; those that follow each other and are alike lie side by side."""
     n_channels, place = x.shape[1], 0

@@ -18,9 +18,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...families.elastic.warping import Warping, cells_within
+from ...host import kernel
 from . import uneven
 from .cells import Cell, cell_of
 from .lanes import LANES, columns_of_rows, lanes_of
@@ -175,7 +175,7 @@ class Flags(NamedTuple):
         )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _extremes(y_lengths, radius):
     """Return the longest length, the widest and the narrowest band of all lanes."""
     longest, reach, least_reach = y_lengths[0], radius[0], radius[0]
@@ -186,7 +186,7 @@ def _extremes(y_lengths, radius):
     return longest, reach, least_reach
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_strip(y, start, w, columns, row, edge, first, border):
     """Load the first channel of a strip's columns; lay the border above its first row."""
     lanes = lanes_of(y)
@@ -199,7 +199,7 @@ def _open_strip(y, start, w, columns, row, edge, first, border):
         edge[0, lane] = border
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _take_last_row(row, y_lengths, start, w, out, free_columns):
     """Take what a strip's last row says: the last cell, or the least where columns are free."""
     for lane in range(len(out)):
@@ -212,7 +212,7 @@ def _take_last_row(row, y_lengths, start, w, out, free_columns):
             out[lane] = row[j + 1, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _hopeless(edge, first, stop, limits, y_lengths, reached):
     """Whether no lane that goes on has a cell within its limit on the edge, which paths cross."""
     for lane in range(len(y_lengths)):
@@ -224,7 +224,7 @@ def _hopeless(edge, first, stop, limits, y_lengths, reached):
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sweep(
     x, y, y_lengths, radius, limits, out, cancel,
     cell, multivariate, free_columns, free_rows,
@@ -376,7 +376,7 @@ def sweep(
                 return
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, limits, out, cancel,
     cell, multivariate, free_columns, free_rows,

@@ -29,10 +29,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
+
+from ...host import kernel
 
 __all__ = ["count_edits"]
 
@@ -64,7 +65,7 @@ def _compare(typing_context, rows, c, first, point, limit):
         magnitude = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.fabs.v{WORD}f{kind}"
         )
-        array = make_array(signature.args[0])(context, builder, args[0])
+        array = context.make_array(signature.args[0])(context, builder, args[0])
         length = cgutils.unpack_tuple(builder, array.shape)[1]
         at = builder.add(builder.mul(args[1], length), args[2])
         place = builder.bitcast(builder.gep(array.data, [at]), vector.as_pointer())
@@ -81,7 +82,7 @@ def _matches_compiled(rows, c, first, point, limit):
     return lambda rows, c, first, point, limit: _compare(rows, c, first, point, limit)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _matching(rows, base, columns, j, limit):
     """Bits of WORD rows from `base` on that match column j in all channels."""
     found = np.int64(-1)
@@ -90,7 +91,7 @@ def _matching(rows, base, columns, j, limit):
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _replacements(rows, base, n, columns, m, radius, limit, entering):
     """Replacements along the last diagonal in the block of rows from `base` on.
 
@@ -132,7 +133,7 @@ def _replacements(rows, base, n, columns, m, radius, limit, entering):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _omissions(rows, base, n, columns, m, radius, limit, entering):
     """Cells along the last diagonal in a block whose common subsequence is no longer than before.
 
@@ -162,7 +163,7 @@ def _omissions(rows, base, n, columns, m, radius, limit, entering):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _narrow_replacements(rows, n, columns, m, radius, limit):
     """As `_replacements`, of all rows, in a band that fits into a word.
 
@@ -187,7 +188,7 @@ def _narrow_replacements(rows, n, columns, m, radius, limit):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _narrow_omissions(rows, n, columns, m, radius, limit):
     """As `_omissions`, of all rows, in a band that fits into a word."""
     total, place = 0, n - m + radius
@@ -203,7 +204,7 @@ def _narrow_omissions(rows, n, columns, m, radius, limit):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_edits(x, y, y_lengths, radius, out, cancel, cell, own):
     """Accumulated costs of one series and of those in all lanes, as `uneven.sweep`.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from ...host import kernel
 
 __all__ = ["LANES", "columns_of_rows", "lanes_of"]
 
@@ -25,7 +27,7 @@ def _lanes_of(packed):
     return lambda packed: 32
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def columns_of_rows(i, height, start, width, reach, least_reach):
     """Which columns of a strip lie in the bands of one or more rows, and which in all bands.
 

@@ -24,11 +24,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.certify import Bound, gamma
 from ...core.constants import FLOAT32_UNIT
 from ...families.elastic.dtw import DTWSearch
+from ...host import kernel
 from ...host.arrays import kth_smallest
 from .dtw import sweep
 from .lanes import lanes_of
@@ -127,7 +127,7 @@ def cost_within(radius: float, bound: Bound, scale: float, *, squared: bool) -> 
         return np.float32((beyond * beyond if squared else beyond) * (1 + 1e-6))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def envelope(x, radius, low, high):
     """Least and largest point of each channel of x (n, C) within `radius` of every position.
 
@@ -152,7 +152,7 @@ def envelope(x, radius, low, high):
                 out[i, c] = x[queue[first], c] if first < last else -sign * np.inf
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def envelopes(values, lengths, radius, n):
     """Envelopes of series (n_series, C, m) at n positions: (n_series, C, n) low and high.
 
@@ -168,7 +168,7 @@ def envelopes(values, lengths, radius, n):
     return low, high
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _cost_of(x, y, squared):
     # points of all channels
     total = np.float32(0)
@@ -178,7 +178,7 @@ def _cost_of(x, y, squared):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def forward(low, high, last, y, lengths, out, multivariate, squared, largest, ends):
     """Bound lanes y (m, C, lanes) by the envelope (m, C) of the query at their positions.
 
@@ -242,7 +242,7 @@ def forward(low, high, last, y, lengths, out, multivariate, squared, largest, en
         out[lane] = total[lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@kernel(fastmath={"contract", "reassoc", "nsz"})
 def backward(x, low, high, first, stop, squared, largest):
     """Bound the query x (C, n) by the envelope (C, n) of a candidate, or (C, 1) by its range."""
     total = np.float32(0)
@@ -275,7 +275,7 @@ def backward(x, low, high, first, stop, squared, largest):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def first_bounds(x, candidates, radius, multivariate, squared, largest, free_columns, ends):
     """Bound all candidates by the ranges of the query x (n, C), or as a subsequence by theirs."""
     packed, lengths = candidates.packed, candidates.lengths
@@ -314,7 +314,7 @@ def first_bounds(x, candidates, radius, multivariate, squared, largest, free_col
     return bounds
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def second_bound(x, y, low, high, squared, largest):
     """Bound the query x (C, n) in global alignment by the ranges of a candidate y (C, m)."""
     n, m = x.shape[1], y.shape[1]
@@ -327,7 +327,7 @@ def second_bound(x, y, low, high, squared, largest):
     return bound
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _limit(cost, margins, squared):
     # the accumulated cost above which an estimate's lower value exceeds the upper value of one
     # with this cost; a little more for the rounding here
@@ -338,7 +338,7 @@ def _limit(cost, margins, squared):
     return np.float32((beyond * beyond if squared is not None else beyond) * (1 + 1e-6))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def insert(least, cost):
     """Put a cost among the least, in ascending order; the largest of them gives way."""
     place = least.size
@@ -350,7 +350,7 @@ def insert(least, cost):
         least[place] = cost
 
 
-@njit(nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     """Search one query among candidates.
 
@@ -438,7 +438,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(queries, candidates, margins, cell, flags, lists, cancel):
     """Search queries among candidates, one after the other.
 

@@ -23,9 +23,9 @@ may be of candidates of several lengths, and have the widest of their bands.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
+from ...host import kernel
 from ...host.arrays import put
 from . import certified
 from .window_search import _distance
@@ -38,7 +38,7 @@ LANES, _WIDTH = 32, 64
 PIECES = 4
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _period(y, m):
     """Least shift that leaves m points as they are; shifts from there on repeat."""
     for period in range(1, m):
@@ -57,7 +57,7 @@ def _period(y, m):
     return m
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _lay_out(series, lengths, candidate, first, start, width, columns):
     """Write the points of runs from their column `start` on, one run in each lane."""
     for lane in range(LANES):
@@ -70,7 +70,7 @@ def _lay_out(series, lengths, candidate, first, start, width, columns):
                 place = place + 1 if place + 1 < length else 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _bound(x, series, lengths, candidate, first, count, reach, cell, least, room, cancel):
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
@@ -157,7 +157,7 @@ def _bound(x, series, lengths, candidate, first, count, reach, cell, least, room
                     least[lane] = min(least[lane], row[j + 1, lane])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _widest(reaches, candidate):
     """Half width of the widest band among candidates, None without one."""
     if reaches is None:
@@ -168,7 +168,7 @@ def _widest(reaches, candidate):
     return widest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _half(reaches, candidate, cells):
     """Half width of the band of a candidate; `cells` without one."""
     if reaches is None:
@@ -176,7 +176,7 @@ def _half(reaches, candidate, cells):
     return reaches[candidate]
 
 
-@njit(nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _settle(group, x, candidates_of, limit, cell, squared, count, best, runs, room, cancel):
     """Find the least distances of some candidates; return how many neighbours there are.
 
@@ -251,7 +251,7 @@ def _settle(group, x, candidates_of, limit, cell, squared, count, best, runs, ro
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _improve(distances, indices, count, distance, index):
     """Put a neighbour in its place, or in a better one; return how many there are."""
     for place in range(count):
@@ -265,7 +265,7 @@ def _improve(distances, indices, count, distance, index):
     return _insert(distances, indices, count, distance, index)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _insert(distances, indices, count, distance, index):
     """Put a neighbour in its place among the nearest; return how many there are."""
     k = distances.size
@@ -282,14 +282,14 @@ def _insert(distances, indices, count, distance, index):
     return min(count + 1, k)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _cost_within(distance, squared):
     """A cost beyond which every distance is larger than this one."""
     # see "cost limits" in docs/developer/numerics.rst
     return distance * distance * (1.0 + 8.0 * FLOAT64_UNIT) + FLOAT64_TINY if squared else distance
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(
     x, candidates_of, bounds, order, excluded, limit, cell, squared, distances, indices, cancel
 ):
@@ -371,7 +371,7 @@ def search(
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search_straight(
     x, doubled, bounds, order, floors, excluded, limit, cell, squared, distances, indices, cancel
 ):

@@ -30,7 +30,6 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
 
 from .cell_types import CellType, class_of
 from .terms import Expression, expression_of
@@ -372,12 +371,12 @@ def _fill(
         for name, member in kind.members:
             value = getattr(proxy, name)
             if isinstance(member, types.Array):
-                value = make_array(member)(context, builder, value).data
+                value = context.make_array(member)(context, builder, value).data
             members.append((name, value.type))
             fields.append(value)
 
         def array(at):
-            return make_array(signature.args[at])(context, builder, args[at])
+            return context.make_array(signature.args[at])(context, builder, args[at])
 
         _, channels, *lanes = cgutils.unpack_tuple(builder, array(1).shape)
         single, several = signature.args[1].dtype == types.float32, many != types.none

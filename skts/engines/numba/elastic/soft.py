@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ...core.series import Series, read_only
 from ...families.elastic.soft import NOWHERE, values_of
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from .dtw import pack
 
 __all__ = ["gradient", "gradient_bytes", "values", "values_bytes"]
@@ -96,7 +97,7 @@ def fraction(typing_context, value):
     return types.float64(types.float64), generate
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scaled(f, k, top):
     """F 2**(k - top), for k no larger than top."""
     below = k - top
@@ -104,14 +105,14 @@ def _scaled(f, k, top):
     return f * power_of_two(below + EXPONENT)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _top(a, b, c):
     """The largest of three."""
     top = a if a > b else b
     return top if top > c else c
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _exp_minus(u):
     """exp(-u) as p 2**n, for 0 <= u < 2**51."""
     n = fma(-u, LOG2_E, ROUND) - ROUND
@@ -129,7 +130,7 @@ def _exp_minus(u):
     return fma(p, r, 1.0), n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _set_costs(x, i, y, j, cost):
     """Squared differences of point i of a series and point j of those in all lanes."""
     for lane in range(cost.size):
@@ -141,7 +142,7 @@ def _set_costs(x, i, y, j, cost):
             cost[lane] += difference * difference
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill(x, y, y_lengths, radius, gamma, out, cancel):
     """Fill the matrices of one series and of those in all lanes.
 
@@ -181,7 +182,7 @@ def _fill(x, y, y_lengths, radius, gamma, out, cancel):
         out[1, lane] = power[y_lengths[lane], lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
     """Fill matrices as `_fill` does, and note how much each of three cells before counts.
 
@@ -228,7 +229,7 @@ def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
         out[1, lane] = power[y_lengths[lane], lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _walk_back(x, y, y_lengths, reach, weights, out):
     """Derivatives of the last cells by the points of x, from the end backwards.
 
@@ -263,7 +264,7 @@ def _walk_back(x, y, y_lengths, reach, weights, out):
                 out[c, i, lane] *= 2.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _block(rows, row_lengths, packed, lengths, radii, gamma, out, cancel):
     """Values of some series and of groups of lanes; radii: (rows, groups, lanes).
 
@@ -279,7 +280,7 @@ def _block(rows, row_lengths, packed, lengths, radii, gamma, out, cancel):
                 return
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _gradients(
     average, packed, lengths, radii, gamma, shares, cell_of_group, weights, values, sums, cancel
 ):

@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.certify import Bound, Shortlist, gamma, survivor_cap
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.series import Series
 from ...families.elastic.dtw import DTWReduction, DTWSearch
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from . import uneven
 from .lanes import LANES
 from .lower_bounds import envelope
@@ -222,13 +222,13 @@ def deflation(reduction: DTWReduction, dtype: type) -> float:
     return max(0.0, 1 - 2 * error) if error < 1 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _nearest(point, low, high):
     """The value of a range that is nearest to a point."""
     return low if point < low else high if point > high else point
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _rows(cell, x, y_own, low, high, n_channels, borders):
     """Least sum of the prices of entering all rows, of x (C, n) and the ranges (C, n or 1)."""
     zero = x.dtype.type(0)
@@ -255,7 +255,7 @@ def _rows(cell, x, y_own, low, high, n_channels, borders):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _columns(cell, y, x_own, low, high, n_channels, borders):
     """Least sum of the prices of entering all columns, of y (C, m) and the ranges (C, m or 1)."""
     zero = y.dtype.type(0)
@@ -281,7 +281,7 @@ def _columns(cell, y, x_own, low, high, n_channels, borders):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bounds(cell, x, x_low, x_high, values, lengths, low, high, own, borders, out):
     """Bound the accumulated costs of one series and many.
 

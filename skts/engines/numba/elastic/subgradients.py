@@ -8,10 +8,10 @@ a cell is kept in a byte, by the rule of `alignments`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.series import read_only
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
+from ...host import kernel
 
 __all__ = ["follow", "step_bytes"]
 
@@ -21,7 +21,7 @@ _ACROSS = 1
 _ONE = np.uint64(1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _antidiagonal(x, turned, m, radius, d, above, diagonal, here, steps):
     """Fill antidiagonal d, whose cell (i, d - i) is at place i + 1, from the two before.
 
@@ -45,7 +45,7 @@ def _antidiagonal(x, turned, m, radius, d, above, diagonal, here, steps):
     here[stop + 1] = np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _antidiagonal_of_channels(x, turned, m, radius, d, above, diagonal, here, steps):
     """The same of several channels."""
     low = max(0, max(d - m + 1, (d - radius + 1) // 2))
@@ -67,7 +67,7 @@ def _antidiagonal_of_channels(x, turned, m, radius, d, above, diagonal, here, st
     here[stop + 1] = np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _start(y, m, turned, one, two):
     """Turn a series, and prepare lines for the first antidiagonal."""
     for k in range(len(one)):
@@ -79,7 +79,7 @@ def _start(y, m, turned, one, two):
             turned[c, j] = y[c, m - 1 - j]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill(x, y, m, radius, turned, one, two, three, steps):
     """Accumulated cost of a pair of one channel, and the steps into all cells.
 
@@ -100,7 +100,7 @@ def _fill(x, y, m, radius, turned, one, two, three, steps):
     return three[n] if last == 0 else (two[n] if last == 1 else one[n])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill_channels(x, y, m, radius, turned, one, two, three, steps):
     """The same of several channels."""
     _start(y, m, turned, one, two)
@@ -114,7 +114,7 @@ def _fill_channels(x, y, m, radius, turned, one, two, three, steps):
     return one[n]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_path(steps, y, n, m, weight, sums, counts):
     """Add what the best path matches with each point of the average, in order of time."""
     i, j = n - 1, m - 1
@@ -141,7 +141,7 @@ def _add_path(steps, y, n, m, weight, sums, counts):
             j -= 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _follow(values, lengths, order, weights, rates, batch_size, radius, average, costs, cancel):
     """Take all steps; average: (C, n) is moved, costs: (n_order,) is filled."""
     n_channels, n = average.shape

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from ...host.arrays import put
 from .cells import Cell, cell_of
 from .edits import count_edits
@@ -28,7 +28,7 @@ __all__ = ["block_kernel", "options"]
 _WIDTH = 64
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _border_rows(cell, x, edge, radius):
     """Fill the column before the first, in front of which stands D(-1, -1)."""
     zero = edge.dtype.type(0)
@@ -42,7 +42,7 @@ def _border_rows(cell, x, edge, radius):
                 edge[i + 1, lane] = step + edge[i, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _border_columns(cell, y, start, w, row, radius):
     """Fill the row above the first of a strip of w columns, in front of which stands one more."""
     zero = row.dtype.type(0)
@@ -55,7 +55,7 @@ def _border_columns(cell, y, start, w, row, radius):
                 row[j + 1, lane] = cell.steps(zero, zero, total, 0)[2] + row[j, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _cell(cell, match, down, right, offset, diagonal, up, left):
     """Value of a cell, by sums of prices and the cells before it."""
     steps = cell.steps(match, down, right, offset)
@@ -65,7 +65,7 @@ def _cell(cell, match, down, right, offset, diagonal, up, left):
     return value if value < best else best
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _row_of_cells(cell, x, i, y, j, n_channels, sums, diagonal, above, left):
     """Fill the cells of all lanes in row i and column j: their values go to `left` and `above`."""
     zero = sums.dtype.type(0)
@@ -99,7 +99,7 @@ def _row_of_cells(cell, x, i, y, j, n_channels, sums, diagonal, above, left):
         above[lane] = value
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
     """Fill column j of rows i and i + 1 of all lanes, for series of one channel.
 
@@ -126,7 +126,7 @@ def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
         row[j + 1, lane] = following
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _two_rows_looking_back(cell, x, i, columns, j, offset, row, diagonal, left):
     """The same of policies that look at the points before, too: in few arrays."""
     zero = row.dtype.type(0)
@@ -148,7 +148,7 @@ def _two_rows_looking_back(cell, x, i, columns, j, offset, row, diagonal, left):
         row[j + 1, lane] = following
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left):
     """The same where each series has a number: that of a lane stands behind all columns."""
     a, b, own = x[i, 0], x[i + 1, 0], x[i, 1]
@@ -168,7 +168,7 @@ def _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left):
         row[j + 1, lane] = following
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _factors(cell, x_own, y_own, size):
     """Factors of a `weighted` policy, by the distance from the diagonal and by lanes."""
     one = y_own.dtype.type(1)
@@ -179,7 +179,7 @@ def _factors(cell, x_own, y_own, size):
     return factors
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _end_row(y_lengths, start, w, free_columns, row, out):
     """Take what the last row of a strip holds of the results."""
     for lane in range(y_lengths.size):
@@ -192,7 +192,7 @@ def _end_row(y_lengths, start, w, free_columns, row, out):
             out[lane] = row[j + 1, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def sweep(
     x, y, y_lengths, radius, out, cancel,
     cell, many, own, looks_back, borders, free_columns, free_rows,
@@ -315,7 +315,7 @@ def sweep(
                 _end_row(y_lengths, start, w, free_columns, row, out)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, out, cancel,
     cell, edits, cells, many, own, looks_back, borders, free_columns, free_rows,

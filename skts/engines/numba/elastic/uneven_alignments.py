@@ -9,10 +9,10 @@ there is one channel, these rows go together. Prices are summed, and steps chose
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.series import read_only
 from ...families.elastic.averages import AlignmentSums
+from ...host import kernel
 from .alignments import next_group
 from .cells import cell_of
 from .dtw import _extremes, _take_last_row
@@ -24,7 +24,7 @@ __all__ = ["group_bytes", "trace"]
 _WIDTH = 64
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _prices(cell, x, i, y, j, sums, own):
     """Sums over channels of the prices of the three steps into a cell of all lanes.
 
@@ -49,7 +49,7 @@ def _prices(cell, x, i, y, j, sums, own):
             sums[2, lane] = y[j + 1, n_channels, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _choose(steps, diagonal, up, left):
     """Value of a cell, and which of the steps into it come first: diagonally; down, not right."""
     across, down, right = steps[0] + diagonal, steps[1] + up, steps[2] + left
@@ -58,7 +58,7 @@ def _choose(steps, diagonal, up, left):
     return value, 1 if across <= best else 0, 1 if down <= right else 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, own, borders):
     """Fill the warping matrices of all lanes, and note the steps into their cells.
 
@@ -177,7 +177,7 @@ def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, own, borders)
                 _take_last_row(row, y_lengths, start, w, out, False)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _walk_back(steps, last, lane, n, m, borders, first, stop):
     """Follow the steps of a lane back: the points that each point of the average matches.
 
@@ -206,7 +206,7 @@ def _walk_back(steps, last, lane, n, m, borders, first, stop):
             j -= 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _trace(
     averages, average_lengths, values, lengths, labels, order, radius, first, stop, costs, cancel,
     cell, own, borders,

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...core.series import read_only
 from ...families.elastic.warping import Warping
+from ...host import kernel
 from ...host.arrays import put
 from .cells import cell_of
 
 __all__ = ["path", "path_bytes"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _steps(cell, x, i, y, j, own):
     """Costs of the three steps into a cell; in a border one of i and j is -1."""
     n_channels = x.shape[0] - 1 if own else x.shape[0]
@@ -39,7 +39,7 @@ def _steps(cell, x, i, y, j, own):
     return cell.steps(match, down, right, j - i)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _window_cost(cell, x, i, y, j, width):
     """Cost of the windows that begin with points i and j, in the order of `alignments`."""
     inside = width - i % width
@@ -57,7 +57,7 @@ def _window_cost(cell, x, i, y, j, width):
     return total + behind
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _next_row_of_windows(x, i, y, width, row, border, radius, cell):
     """As `_next_row`, between windows."""
     first, stop = max(0, i - radius), min(row.size - 1, i + radius + 1)
@@ -73,7 +73,7 @@ def _next_row_of_windows(x, i, y, width, row, border, radius, cell):
         diagonal = up
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _next_row(x, i, y, width, row, border, radius, cell, uneven, own):
     """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
     if uneven is None and width > 1:
@@ -99,7 +99,7 @@ def _next_row(x, i, y, width, row, border, radius, cell, uneven, own):
         diagonal = up
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _borders(x, y, width, radius, cell, uneven, own, borders, free_columns, free_rows):
     """Return the row above the first, with D(-1, -1) in front, and the column before the first."""
     n, m = x.shape[1] - width + 1, y.shape[1] - width + 1
@@ -116,7 +116,7 @@ def _borders(x, y, width, radius, cell, uneven, own, borders, free_columns, free
     return top, front
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scan(x, y, width, top, front, radius, cell, uneven, own, free_columns, free_rows, cancel):
     """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
     n, m = front.size, top.size - 1
@@ -138,7 +138,7 @@ def _scan(x, y, width, top, front, radius, cell, uneven, own, free_columns, free
     return row[m], n - 1, m - 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _traceback(
     x, y, width, step, radius, cell, uneven, own, borders, free_columns, free_rows, cancel
 ):  # fmt: skip

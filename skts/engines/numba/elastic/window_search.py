@@ -24,9 +24,9 @@ time warping". SIAM International Conference on Data Mining, 2018.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
+from ...host import kernel
 from .lower_bounds import envelope
 
 __all__ = ["query_bytes", "search"]
@@ -35,12 +35,12 @@ __all__ = ["query_bytes", "search"]
 _WIDE = 8
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _distance(cost, squared):
     return np.sqrt(cost) if squared else cost
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _largest_equal(cost, squared):
     """Largest cost that is no farther than this one: roots of different costs may be equal."""
     if squared:
@@ -50,7 +50,7 @@ def _largest_equal(cost, squared):
     return cost
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_channels(cost, x, i, y, j, cell):
     """Add the costs of all channels but the first, a function of its own: it is not inlined."""
     for c in range(1, x.shape[0]):
@@ -58,7 +58,7 @@ def _add_channels(cost, x, i, y, j, cell):
     return cost
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _straight(x, y, cell):
     """Accumulated cost of the diagonal, the only path of window 0."""
     total = 0.0
@@ -70,7 +70,7 @@ def _straight(x, y, cell):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _bounded(x, low, high, allowed, limit, squared):
     """Whether LB_Keogh leaves a path of at most `limit`, and what each row may have used up of it.
 
@@ -90,7 +90,7 @@ def _bounded(x, low, high, allowed, limit, squared):
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
     """Accumulated cost of the best path, infinity if no path keeps the limits of its rows.
 
@@ -157,14 +157,14 @@ def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
     return row[m] if stop == m else np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _enter(cost, up, diagonal, left, cell):
     """Accumulated cost of a cell, given those of the three before it."""
     best = up if up < diagonal else diagonal
     return cell.join(cost, left if left < best else best)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _reach(apart, costs, reaches):
     """Reach of a best path to a cell, given those of the three before it: up, diagonal, left."""
     (up, diagonal, left), (reach, reach_of_diagonal, reach_of_left) = costs, reaches
@@ -173,7 +173,7 @@ def _reach(apart, costs, reaches):
     return max(reach_of_left if left < up else reach, abs(apart))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
     """`_warp` of series of one channel: four rows at once, each a column behind the one above it.
 
@@ -271,7 +271,7 @@ def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
     return row[m] if stop == m else inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _order(costs, order, other):
     """Candidates by cost, of equal ones the lowest first, in one of two arrays.
 
@@ -299,7 +299,7 @@ def _order(costs, order, other):
     return order
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(queries, candidates, excluded, radii, cell, squared, found, cancel):
     """Find the nearest candidate of every query at every radius.
 

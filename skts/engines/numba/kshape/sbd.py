@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 from scipy.fft import irfft, rfft
 
 from ...core.constants import TIE, UNCLEAR
+from ...host import kernel
 from ...host.shapes import fft_length, largest
 from ...host.small_work import prefer_numpy
 
@@ -89,7 +89,7 @@ def correlate(
         )
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def multiply(spectrum, centers, product):
     """Products of the spectra of a block with the conjugates of others, summed over channels."""
     n_series, n_channels, n_frequencies = spectrum.shape
@@ -108,7 +108,7 @@ def multiply(spectrum, centers, product):
                     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def best(correlations, norms, center_norms, doubts, n_timepoints, distances, shifts):
     """Each distance, and its shift: of those that tie the shortest, then the one to the left.
 
@@ -173,7 +173,7 @@ def best_by_numpy(
     shifts[:] = np.where(scale == 0.0, 0, shift).T
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def gram_product(values, flat, weights, members, shifts, vectors, out, cancel):
     """Add to `out` the products of S, the sum of outer products of aligned members, with vectors.
 
@@ -207,7 +207,7 @@ def gram_product(values, flat, weights, members, shifts, vectors, out, cancel):
                     w[t] += shares[q] * x[t]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def member_sums(values, flat, weights, members, shifts, out):
     """Add the aligned members to `out`, of shape (n_channels, n_timepoints)."""
     n = out.shape[1]
@@ -223,7 +223,7 @@ def member_sums(values, flat, weights, members, shifts, out):
                 w[t] += weights[member] * x[t]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def aligned(values, flat, weights, members, shifts, out):
     """Write aligned members to `out`, of shape (n_members, n_channels, n_timepoints)."""
     n = out.shape[2]

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_UNIT
+from ...host import kernel
 from ...host.windows import PAIRS, POINTS, squares
 from .walk import NOTHING
 
@@ -98,7 +98,7 @@ class Squares(NamedTuple):
     slack: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def open_candidates(first, hint, distances, indices):
     """Return candidates of windows that are known to have neighbours as near as `hint`."""
     n_windows, k = distances.shape
@@ -118,7 +118,7 @@ def open_candidates(first, hint, distances, indices):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _insert(distances, indices, distance, index):
     """Put a neighbour in its place among the nearest, in the order of (distance, index)."""
     place = distances.size
@@ -136,7 +136,7 @@ def _insert(distances, indices, distance, index):
     indices[place] = index
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _lower(tops, top):
     """Put an upper value among the least of a window; the last of them is its limit."""
     place = tops.size
@@ -149,7 +149,7 @@ def _lower(tops, top):
     tops[place] = top
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def is_settled(known, place):
     """Whether all neighbours of a window are equal to it: of other windows only earlier ones count.
 
@@ -158,7 +158,7 @@ def is_settled(known, place):
     return known.distances[place, known.tops.shape[1] - 1] == 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _may_be_near(known, entry):
     """Whether a listed pair may still be among the nearest of its window."""
     window, other = known.pairs[entry]
@@ -169,7 +169,7 @@ def _may_be_near(known, entry):
     return known.distances[place, k - 1] > 0 or other < known.indices[place, k - 1]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def measure(known, own, others, length, normalize):
     """Measure the pairs of a list that may still be near, and empty it."""
     pairs, count = known.pairs, known.n_listed[0]
@@ -195,7 +195,7 @@ def measure(known, own, others, length, normalize):
     known.n_listed[0] = known.n_listed[2] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sift(known):
     """Drop what is no longer near from a list."""
     pairs, floors = known.pairs, known.floors
@@ -208,7 +208,7 @@ def sift(known):
     known.n_listed[0] = left
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def make_room(known, own, others, length, normalize):
     """Make room on a list."""
     sift(known)
@@ -216,7 +216,7 @@ def make_room(known, own, others, length, normalize):
         measure(known, own, others, length, normalize)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def measure_all(known, own, others, length, normalize):
     """Measure what is on a list, and the neighbours that waited apart; once, at the end."""
     measure(known, own, others, length, normalize)
@@ -231,7 +231,7 @@ def measure_all(known, own, others, length, normalize):
             measure(known, own, others, length, normalize)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _are_equal(own, window, others, other, length, normalize):
     """Whether two windows are equal as `squares` compares them, so that their distance is 0."""
     x, y = own.points[window : window + length], others.points[other : other + length]
@@ -244,7 +244,7 @@ def _are_equal(own, window, others, other, length, normalize):
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def take_equal(known, own, others, length, normalize):
     """Take the pairs of equal windows from the end of a list, of those that may be."""
     count = known.n_listed[0]
@@ -267,7 +267,7 @@ def take_equal(known, own, others, length, normalize):
     known.n_listed[0] = count
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _offer(known, window, other, square, slack):
     """Take a pair that may be near, given its squared distance and how wrong that may be.
 
@@ -289,7 +289,7 @@ def _offer(known, window, other, square, slack):
     known.n_listed[2] += square - slack <= 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def needed_score(squares, limit):
     """The score from which on a squared distance may be within a limit."""
     score = (squares.alpha - (limit + squares.slack)) / squares.beta
@@ -297,7 +297,7 @@ def needed_score(squares, limit):
     return score - 4 * FLOAT64_UNIT * abs(score) if score > -NOTHING else -NOTHING
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def needed_by(known, window, squares):
     """The score from which on a pair that comes later may be near to a window."""
     place = window - known.first
@@ -306,7 +306,7 @@ def needed_by(known, window, squares):
     return needed_score(squares, known.tops[place, known.tops.shape[1] - 1])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def take(known, window, other, score, squares):
     """Take a pair that may be near; returns the score that the window needs from now on."""
     _offer(known, window, other, squares.alpha - squares.beta * score, squares.slack)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT_KIND, MISSING_KIND
+from ...host import kernel
 from ...host.windows import PAIRS, POINTS, squares
 from .._borrowed import borrowed
 
@@ -160,7 +160,7 @@ def open_known(
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def bound_channels(bounds, c, kind, kind_b, square, error):
     """Bound the distance of a pair in a channel, given its squared distance within an error."""
     if kind == MISSING_KIND or kind_b == MISSING_KIND:
@@ -178,7 +178,7 @@ def bound_channels(bounds, c, kind, kind_b, square, error):
     bounds.low[c], bounds.up[c] = max(distance - off, 0.0), distance + off
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sort_few(values, descending):
     """Sort a few values; what is infinite comes last."""
     for at in range(1, values.size):
@@ -196,7 +196,7 @@ def sort_few(values, descending):
         values[place] = value
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add(values, sums, rule, order, room):
     """Sums of the channels that count, added one after the other, for each dimension."""
     total, at, n_included = 0.0, 0, rule.n_included
@@ -213,7 +213,7 @@ def _add(values, sums, rule, order, room):
             at += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def certain_channels(bounds, kinds, rule, order):
     """Return how many channels count whose distances are certified for certain.
 
@@ -238,7 +238,7 @@ def certain_channels(bounds, kinds, rule, order):
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_sums(bounds, rule, order, n_certain):
     """Bound the sums of a pair, given the bounds of its distances.
 
@@ -252,7 +252,7 @@ def bound_sums(bounds, rule, order, n_certain):
         bounds.sums_up[at] *= 1 + ROUNDING
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def comes_later(distances, indices, place, at, other):
     """Whether a window has a neighbour at distance 0 that comes no later than another one.
 
@@ -261,7 +261,7 @@ def comes_later(distances, indices, place, at, other):
     return distances[place, at] == 0.0 and indices[place, at] <= other
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def take_exact(known, place, at, other, total, rule):
     """Take a pair whose certified sum is known."""
     known = borrowed(known)
@@ -270,7 +270,7 @@ def take_exact(known, place, at, other, total, rule):
         settle(known, place, at, other, total / rule.dimensions[at])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def offer(known, place, at, other, low, up):
     """Take a pair that may be nearest, given the bounds of its sum.
 
@@ -297,7 +297,7 @@ def offer(known, place, at, other, low, up):
     known.n_listed[0] = count + 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _may_be_nearest(known, entry):
     """Whether a listed pair may still be the nearest of its window."""
     known = borrowed(known)
@@ -307,7 +307,7 @@ def _may_be_nearest(known, entry):
     return not comes_later(known.distances, known.indices, place, at, other)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def make_room(known, own, others, pairs, length, rule, order):
     """Make room on a list for so many pairs."""
     if known.n_listed[0] + pairs * known.tops.shape[1] <= known.floors.size:
@@ -325,7 +325,7 @@ def make_room(known, own, others, pairs, length, rule, order):
 
 
 # called in one place: compiled there, and not once more by all that lies between
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _squares(own, first, others, second, c, length, room, total, normalize):
     """Certified squared distances of some pairs in a channel."""
     x, mean, inverse = own.points[c], own.mean[c], own.inverse[c]
@@ -337,7 +337,7 @@ def _squares(own, first, others, second, c, length, room, total, normalize):
         squares(x, first, mean, inverse, y, second, mean_b, inverse_b, length, room, total, None)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _measure(known, own, others, length, rule, order):
     """Measure the pairs of a list that may still be nearest, and empty it."""
     entries, n_channels = known.entries, own.mean.shape[0]
@@ -382,7 +382,7 @@ def _measure(known, own, others, length, rule, order):
     known.n_listed[0] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def settle(known, place, at, other, distance):
     """Keep a neighbour if it is nearer, or of equally near ones the first."""
     best, index = known.distances[place, at], known.indices[place, at]
@@ -390,7 +390,7 @@ def settle(known, place, at, other, distance):
         known.distances[place, at], known.indices[place, at] = distance, other
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def measure_all(known, own, others, length, rule, order):
     """Measure what is on a list, and the neighbours that waited apart; once, at the end."""
     _measure(known, own, others, length, rule, order)

@@ -24,7 +24,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from ...core.constants import MOST_FINITE
 from ...core.order import network_of
@@ -402,7 +401,7 @@ def walk_rows(typing_context, columns, room, walk, side, rows, left):
 
         def array(fields, name):
             kind, value = fields[name]
-            return make_array(kind)(context, builder, value)
+            return context.make_array(kind)(context, builder, value)
 
         of_columns, of_room, of_walk = map(fields_of, range(3))
         side, rows, left = args[3:]

@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import (
     CERTIFIED_ROUNDING,
@@ -32,6 +31,7 @@ from ...core.constants import (
     MISSING_KIND,
     MOST_FINITE,
 )
+from ...host import kernel
 from .._borrowed import borrowed
 from .channel_candidates import (
     ChannelLine,
@@ -200,7 +200,7 @@ class BlockArrays(NamedTuple):
     unlike: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_unlike(n_channels, walk):
     """Sum the distances of constant windows and regular ones, for each number of channels."""
     sums, total, at = np.zeros(walk.rule.dimensions.size), 0.0, 0
@@ -212,7 +212,7 @@ def _add_unlike(n_channels, walk):
     return sums
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _is_irregular(axis):
     """Whether any window of a tile is constant, not finite or hidden in any channel."""
     for c in range(axis.mean.shape[0]):
@@ -222,7 +222,7 @@ def _is_irregular(axis):
     return False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_room(n_channels, first, stop, irregular, walk):
     """Make the arrays to work in, for columns `first` to `stop`."""
     most, narrow, wide = BLOCK_WIDTHS
@@ -250,7 +250,7 @@ def _open_room(n_channels, first, stop, irregular, walk):
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _largest(groups, first, stop, at):
     """The largest of a bound over windows `first` to `stop`."""
     most = 0.0
@@ -259,7 +259,7 @@ def _largest(groups, first, stop, at):
     return most
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _drift(extents, first, stop, middle):
     """How far means of windows are from that of the middle one."""
     most = 0.0
@@ -269,7 +269,7 @@ def _drift(extents, first, stop, middle):
     return most
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _height(top, a):
     """Rows of the band that begins at `top`."""
     for height in HEIGHTS:
@@ -285,7 +285,7 @@ def _height(top, a):
     return stop - top
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def doubt(blur, shift, length):
     """Error of a squared distance that normalised windows leave open: see `_doubt` of `join.py`."""
     # see "normalised windows" in docs/developer/numerics.rst
@@ -293,7 +293,7 @@ def doubt(blur, shift, length):
     return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _bound_errors(a, b, rows, columns, room, walk):
     """Bound the errors of a block of rows and columns; returns whether any is finite."""
     (top, bottom), (left, right), length = rows, columns, walk.length
@@ -350,7 +350,7 @@ def _bound_errors(a, b, rows, columns, room, walk):
             at += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _needed(top, allowance, number):
     """The estimate in float32 up to which a sum of so many channels may be at most `top`."""
     # see "channel sums" in docs/developer/numerics.rst
@@ -358,7 +358,7 @@ def _needed(top, allowance, number):
     return np.float32(min(need, MOST_NEEDED))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _need_columns(known, top, first, stop, room, walk):
     """Write what the columns of a block need, whose rows begin with `top`."""
     distances, indices = known.distances, known.indices
@@ -372,7 +372,7 @@ def _need_columns(known, top, first, stop, room, walk):
             needs[j - room.base] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _need_rows(known, first, count, left, room, walk):
     """Write what so many rows need, the columns of the first of which begin with `left`."""
     distances, indices = known.distances, known.indices
@@ -388,7 +388,7 @@ def _need_rows(known, first, count, left, room, walk):
             room.need[row, number - included] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _seed(a, b, i, left, room, walk):
     """Compute the covariances of the first row of a block."""
     n_windows, cov = b.mean.shape[1], room.cov[0]
@@ -402,7 +402,7 @@ def _seed(a, b, i, left, room, walk):
         seeds(b.points[c], left, middle, room.window, cov[c, :count])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _read_rows(a, first, count, begins, room, walk):
     """Write the factors of so many rows; the first of a block takes no step."""
     own = room.own
@@ -420,7 +420,7 @@ def _read_rows(a, first, count, begins, room, walk):
 
 
 # called in one place: compiled there, and not once more by all that lies between
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _walk_block(a, b, known, known_b, rows, left, room, walk):
     """Walk a block from its first row to its last; `left` is the first column of the first row."""
     (first, stop), side = rows, 0
@@ -436,7 +436,7 @@ def _walk_block(a, b, known, known_b, rows, left, room, walk):
         side = 1 - side
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _bound_by_estimates(row, d, room, walk):
     """Bound the sums of a pair by its estimates; returns whether the bounds are close."""
     # see "channel sums" in docs/developer/numerics.rst
@@ -462,7 +462,7 @@ def _bound_by_estimates(row, d, room, walk):
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _tell_kinds(a, b, i, j, kinds):
     """Write the kinds of both windows of a pair in each channel; what is hidden is missing.
 
@@ -478,7 +478,7 @@ def _tell_kinds(a, b, i, j, kinds):
     return n_regular, n_unlike
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _covariance(b, c, j, place, room):
     """Walk the covariance of a pair in a channel once more, down to its row.
 
@@ -494,7 +494,7 @@ def _covariance(b, c, j, place, room):
 
 
 # called in one place: compiled there, and not once more by all that lies between
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _bound_exactly(a, b, pair, place, regular, room, walk):
     """Bound the sums of a pair by its covariances in float64; `place` is as in `_covariance`.
 
@@ -519,7 +519,7 @@ def _bound_exactly(a, b, pair, place, regular, room, walk):
 
 
 # called in one place: compiled there, and not once more by all that lies between
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _look(a, b, known, known_b, first, left, row, side, room, walk):
     """Look at the pairs of a row whose flags are set, in float64 where estimates are too coarse.
 
@@ -574,7 +574,7 @@ def _look(a, b, known, known_b, first, left, row, side, room, walk):
         d += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _walk_tile(a, b, known, known_b, room, walk, cancel):
     """Walk the blocks of a tile, band by band."""
     a, b, known, known_b = borrowed(a), borrowed(b), borrowed(known), borrowed(known_b)
@@ -601,7 +601,7 @@ def _walk_tile(a, b, known, known_b, room, walk, cancel):
         top = bottom
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(a, b, known, known_b, walk, cancel):
     """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
 

@@ -30,9 +30,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_LOST, FLOAT32_UNIT, FLOAT64_UNIT
+from ...host import kernel
 from .._borrowed import borrowed
 from .candidates import (
     LISTED,
@@ -237,7 +237,7 @@ class TileJoin(NamedTuple):
     work: Work
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _height(top, side):
     """Rows of the band that begins at `top`, and which of HEIGHTS bounds it."""
     steps = side.steps
@@ -253,7 +253,7 @@ def _height(top, side):
     return height, level
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _doubt(blur, shift, length):
     """Error of a squared distance that normalised windows leave open.
 
@@ -266,14 +266,14 @@ def _doubt(blur, shift, length):
     return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _share(length):
     """The share of alpha that windows as they are leave open: of line, energies and the sum."""
     # see "raw windows" in docs/developer/numerics.rst
     return FLOAT64_UNIT * length * (16 + 8 * np.sqrt(length))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_room(length):
     """Make the arrays to work in."""
     rows = HEIGHTS[0]
@@ -313,7 +313,7 @@ def _open_room(length):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_band(top, side, walked, normalize):
     """Lay the rows of a band side by side; find the largest of what bounds errors."""
     steps = side.steps
@@ -338,7 +338,7 @@ def _open_band(top, side, walked, normalize):
     return Band(top, height, level, norm, step, slip, weight, blur, shift, middle, drift)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _error(band, reach, stride, length, single):
     """Bound the error of covariances of a column: of the walk, and of the seed."""
     # see "covariance walk" in docs/developer/numerics.rst
@@ -351,7 +351,7 @@ def _error(band, reach, stride, length, single):
     return error + FLOAT64_UNIT * (length + 8) * band.norm * reach
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _error_of_means(band, reach, stride, drift, slip, length):
     """Bound what means add to the error of covariances of a column, of normalised windows.
 
@@ -364,7 +364,7 @@ def _error_of_means(band, reach, stride, drift, slip, length):
     return error + 2 * band.height * slip * (band.step + stride)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_strip(start, width, band, side, walked, slack, single, work):
     """Lay the columns of a strip side by side, and bound the errors of their covariances."""
     steps, length = side.steps, work.length
@@ -392,7 +392,7 @@ def _open_strip(start, width, band, side, walked, slack, single, work):
     return Strip(start, width, middle, worst, blur, shift, single)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _need_columns(strip, band, side, known, slacks, needed, work):
     """Write which scores of a strip are to be looked at for its columns."""
     steps = side.steps
@@ -412,14 +412,14 @@ def _need_columns(strip, band, side, known, slacks, needed, work):
         needed[lane_of(j)] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _slack_of_row(at, strip, steps, length):
     """Bound the error of squared distances of a z-normalised window to the columns of a strip."""
     blur, shift = max(steps.blur[at], strip.blur), max(steps.shift[at], strip.shift)
     return steps.beta[at] * strip.worst + _doubt(blur, shift, length)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _in_doubt(top, last, strip, side, known, length):
     """Whether a strip in single precision would leave much to be measured, as far as is known.
 
@@ -435,7 +435,7 @@ def _in_doubt(top, last, strip, side, known, length):
     return 2 * count > last
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _need_rows(top, last, strip, side, known, slacks, needed, work):
     """Write which scores of a strip are to be looked at for rows of a band before the last."""
     steps = side.steps
@@ -453,7 +453,7 @@ def _need_rows(top, last, strip, side, known, slacks, needed, work):
         needed[i] = need
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _center_window(points, mean, at, window, normalize):
     """Write the points of a window, less its mean."""
     center = mean[at] if normalize is not None else 0.0
@@ -461,7 +461,7 @@ def _center_window(points, mean, at, window, normalize):
         window[t] = points[at + t] - center
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _enter_rows(top, start, band, a, b, room, work):
     """Write what enters the rows of a band at the left edge of the tile."""
     entering, p, r = room.entering, a.steps.lead, a.steps.trail
@@ -476,7 +476,7 @@ def _enter_rows(top, start, band, a, b, room, work):
             entering[i] -= p[top + i] * q + r[top + i] * s
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _enter_columns(top, strip, a, b, room, work):
     """Write what enters the columns of a strip in the first row of a band."""
     first_row = room.first_row
@@ -487,25 +487,25 @@ def _enter_columns(top, strip, a, b, room, work):
     first_row[strip.width :] = OUTSIDE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _covariance(place, single, cov, narrow_cov):
     """Return the covariance in a place."""
     return widen(narrow_cov[place]) if single else cov[place]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _column(lane, single):
     """Return the column of a group in a lane."""
     return single_column_of(lane) if single else column_of(lane)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _score(value, factor, normalize):
     """Score a covariance by a weight."""
     return value * factor if normalize is not None else value + factor
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _narrow_strip(last, strip, room):
     """Lay rows before the last and columns of a strip side by side in single precision."""
     band, columns, entering = room.single.band, room.single.strip, room.single.entering
@@ -521,7 +521,7 @@ def _narrow_strip(last, strip, room):
         columns.needed[lane] = narrow_need(room.strip.needed[at])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _block(row, stop, regular):
     """Return where a block of rows ends that begins with one: all of them take part."""
     end = row
@@ -530,7 +530,7 @@ def _block(row, stop, regular):
     return max(end, row + 1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _raised(squares, most, single, tops):
     """Return the score that a window needs once its pair of the highest score is taken."""
     if single:
@@ -544,7 +544,7 @@ def _raised(squares, most, single, tops):
     return needed_score(squares, min(limit, tops[k - 1]))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _settle(search, band, strip, first, end, left):
     """Take equal windows among what some rows and a group of columns have listed.
 
@@ -566,7 +566,7 @@ def _settle(search, band, strip, first, end, left):
 
 
 # called in one place: compiled there, and not once more by all that lies between
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _walk_strip(search, band, strip, most_listed):
     """Walk a strip of a band, group of columns by group; return how many columns have been walked.
 
@@ -726,7 +726,7 @@ def _walk_strip(search, band, strip, most_listed):
     return n_walked
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _n_extra(known, known_b, work):
     """Return how many listed pairs have been measured or may be, beside one of each neighbour.
 
@@ -739,7 +739,7 @@ def _n_extra(known, known_b, work):
     return extra // 2 if work.same else extra
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _affordable(axis, other, work, n_pairs):
     """Return how many pairs single precision may leave to be measured after walking so many pairs.
 
@@ -749,7 +749,7 @@ def _affordable(axis, other, work, n_pairs):
     return (n_pairs + n_of_tile // AHEAD) // (SAVED + SAVED_BY_POINT * work.length)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _pays(known, known_b, work, affordable):
     """Whether single precision leaves no more pairs to be measured than it may."""
     if _n_extra(known, known_b, work) <= affordable:
@@ -761,7 +761,7 @@ def _pays(known, known_b, work, affordable):
     return _n_extra(known, known_b, work) <= affordable
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(a, b, work, hint, found, found_b, cancel):
     """Nearest windows within a tile, of its rows and, with `work.columns`, of its columns.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import LOST_SQUARES
+from ...host import kernel
 from ...host.windows import pair_distances
 
 __all__ = ["MeasuredLine", "OrderedWindows", "walk"]
@@ -61,13 +61,13 @@ class OrderedWindows(NamedTuple):
     shift: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _difference(x, mean_i, inverse_i, y, mean_j, inverse_j):
     """Difference of two normalised points, in strict arithmetic."""
     return (x - mean_i) * inverse_i - (y - mean_j) * inverse_j
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+@kernel(fastmath={"reassoc", "nsz"})
 def _square(points, i, mean_i, inverse_i, j, mean_j, inverse_j, length, cutoff):
     """Squared distance of two windows, summed in any order; abandoned above `cutoff`."""
     first, second = points[i : i + length], points[j : j + length]
@@ -86,7 +86,7 @@ def _square(points, i, mean_i, inverse_i, j, mean_j, inverse_j, length, cutoff):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _bound(gaps, reference, p, offset, lanes, limit, worst):
     """Raise the bounds of some positions by one more reference; how many are within the limit."""
     here = gaps[reference, p : p + lanes]
@@ -108,7 +108,7 @@ def _bound(gaps, reference, p, offset, lanes, limit, worst):
     return left
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def walk(line, ordered, tile, best, places, cancel):
     """Walk over positions by growing offset; the best pair is improved in place.
 

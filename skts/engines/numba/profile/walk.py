@@ -34,13 +34,13 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.types import Array
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from ...core.constants import FLOAT32_UNIT
+from ...host import kernel
 
 __all__ = [
     "FINITE",
@@ -276,7 +276,7 @@ def _data(context, builder, signature, args, left):
         kinds += kind.types
         arrays += cgutils.unpack_tuple(builder, value)
     data = [
-        make_array(kind)(context, builder, value).data
+        context.make_array(kind)(context, builder, value).data
         for kind, value in zip(kinds, arrays, strict=True)
     ]
     return [*data[:6], *(builder.gep(one, [left]) for one in data[6:])]
@@ -371,7 +371,7 @@ def climb(typing_context, cov, entering, rows, columns, most, row, stop, left, n
         single = signature.args[0].dtype == types.float32
         function = _emit_climb(builder.module, product, single)
         data = _data(context, builder, signature, args, args[7])
-        most = make_array(signature.args[4])(context, builder, args[4]).data
+        most = context.make_array(signature.args[4])(context, builder, args[4]).data
         return builder.call(function, [*data, most, *args[5:7]])
 
     return signature, codegen
@@ -413,28 +413,28 @@ def lowest_bit(typing_context, bits):
     return types.int64(types.int64), codegen
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def lane_of(column):
     """Return the place of a column, of many groups of columns that are dealt to vectors."""
     within = column % LANES
     return column - within + within % VECTORS * VECTOR + within // VECTORS
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def column_of(lane):
     """Return the column in a place: what `lane_of` takes back."""
     within = lane % LANES
     return lane - within + within % VECTOR * VECTORS + within // VECTOR
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def single_lane_of(column):
     """Return the place of a column, as `lane_of` does, among columns in single precision."""
     within = column % SINGLE_LANES
     return column - within + within % VECTORS * (SINGLE_LANES // VECTORS) + within // VECTORS
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def single_column_of(lane):
     """Return the column in a place in single precision: what `single_lane_of` takes back."""
     within = lane % SINGLE_LANES
@@ -442,19 +442,19 @@ def single_column_of(lane):
     return lane - within + within % size * VECTORS + within // size
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def widen(covariance):
     """Return a covariance in single precision in double precision."""
     return np.float64(covariance) if covariance > FAR_OUTSIDE else OUTSIDE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def narrow(covariance):
     """Return a covariance in double precision in single precision."""
     return np.float32(max(covariance, SINGLE_OUTSIDE))
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def narrow_need(need):
     """Return a needed score in single precision, not above what it was."""
     need = min(max(need, -SINGLE_NOTHING), SINGLE_NOTHING)
@@ -462,7 +462,7 @@ def narrow_need(need):
     return np.float32(need - abs(need) * 4 * FLOAT32_UNIT)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
+@kernel(fastmath=FINITE)
 def seeds(points, start, center, window, out):
     """Products of a centred window with the windows of a line from `start` on.
 

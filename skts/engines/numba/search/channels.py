@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...families.elastic.warping import Warping
 from ...families.profile.concatenated import fill_gaps as fill_gaps_of_line
@@ -25,6 +24,7 @@ from ...families.search.subsequence import (
     normalize_windows,
     query_envelope,
 )
+from ...host import kernel
 from ...host.arrays import put
 from ..elastic import dtw
 from ..elastic.dtw import NARROW
@@ -72,7 +72,7 @@ def most_bytes(n_channels: int, length: int, n_windows: int) -> int:
     return 60 * n_windows + 8 * LANES * of_a_lane
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _least_of(values):
     """The least of some values, none of which is NaN."""
     least = values[0]
@@ -81,7 +81,7 @@ def _least_of(values):
     return least
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_windows(piece, queries, comparison, limit, out, cancel):
     """Bound what each window costs at least; infinite where it is not finite.
 
@@ -145,7 +145,7 @@ def bound_windows(piece, queries, comparison, limit, out, cancel):
             out[p + lane] = total[lane] if whole[p + lane] else np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def lay_windows(points, places, queries, comparison, cost, out, limits):
     """Lay windows side by side, normalised by their certified statistics, and limit each strip.
 

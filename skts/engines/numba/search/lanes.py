@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...host import kernel
 from ...host.arrays import put
 from ..elastic.lanes import columns_of_rows
 from ..elastic.rows_of_cells import ROWS, fill_rows
@@ -159,7 +159,7 @@ class Room(NamedTuple):
     out: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_by_query(piece, p, queries, q, comparison, limit, out):
     """Bound LANES windows from p on by the envelope of query q, points in a given order.
 
@@ -173,7 +173,7 @@ def bound_by_query(piece, p, queries, q, comparison, limit, out):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def local_envelope(points, p, count, before, width, low, high):
     """Least and largest of `width` points from `before` before each of `count` points on.
 
@@ -197,7 +197,7 @@ def local_envelope(points, p, count, before, width, low, high):
     return row
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def envelope_of_windows(piece, p, length, radius, room):
     """Lay out what LANES windows from p on are bounded by: their envelopes, or their ranges.
 
@@ -209,7 +209,7 @@ def envelope_of_windows(piece, p, length, radius, room):
     return local_envelope(piece.points, p, LANES + length - 1, before, width, room.low, room.high)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
     """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide.
 
@@ -227,7 +227,7 @@ def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
         out[lane] = total[lane] if total[lane] > out[lane] else out[lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def hopeless(edge, behind, limits, least, largest):
     """Whether all lanes exceed limits: every path crosses the edge, and the columns behind it."""
     least[:] = np.inf
@@ -242,7 +242,7 @@ def hopeless(edge, behind, limits, least, largest):
     return beyond
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def warp(own, room, comparison, cell, cancel):
     """Accumulated costs of queries against windows, each in a lane; all infinite beyond the limits.
 
@@ -288,7 +288,7 @@ def warp(own, room, comparison, cell, cancel):
     put(left[(n - 1) % ROWS], out)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def moments_of_lanes(windows, mean, scale):
     """Write what `window_moments` says of each of LANES windows (length, LANES), the same bits."""
     length, anchor = windows.shape[0], windows[0]
@@ -316,7 +316,7 @@ def moments_of_lanes(windows, mean, scale):
 
 
 # a bound may be summed in any order
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def bound_rest(window, low, high, squared, largest, rest):
     """Bound what the points of a window from each strip on cost, by the envelope of a query."""
     rest[rest.size - 1] = 0.0
@@ -333,7 +333,7 @@ def bound_rest(window, low, high, squared, largest, rest):
         rest[strip] = max(behind, total) if largest else behind + total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _write_lane(values, q, own, lane):
     """Write the points of query q into its lane, where not all lanes have the same."""
     if own.shape[1] > 1:
@@ -341,7 +341,7 @@ def _write_lane(values, q, own, lane):
             own[j, lane] = values[q, j]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather(points, queries, own, waiting, count, comparison, room):
     """Lay windows and queries side by side; bound what the columns from each strip on cost.
 
@@ -378,7 +378,7 @@ def gather(points, queries, own, waiting, count, comparison, room):
         bound_rest(window, queries.low[q], queries.high[q], squared, largest, rest[:, lane])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def far_apart(positions, distances, count, need, exclusion, stretches):
     """Distance of the last of so many windows far from each other, best first; else infinity.
 
@@ -407,7 +407,7 @@ def far_apart(positions, distances, count, need, exclusion, stretches):
     return last
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cost_limit(distance, slack, squared):
     """Accumulated cost above which a window is farther than that; `slack` for its statistics."""
     # see "running statistics" in docs/developer/numerics.rst
@@ -415,7 +415,7 @@ def cost_limit(distance, slack, squared):
     return beyond * beyond if squared else beyond
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def promising(piece, queries, q, comparison, count):
     """Windows of the least bounds, one of LANES that follow each other; full groups of lanes.
 
@@ -441,7 +441,7 @@ def promising(piece, queries, q, comparison, count):
     return members[np.argsort(best)][: kept // LANES * LANES]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def survivors(whole, p, bounds, limit):
     """How many of LANES windows from p on are finite and not ruled out."""
     left = 0
@@ -450,7 +450,7 @@ def survivors(whole, p, bounds, limit):
     return left
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def append(whole, p, bounds, limit, q, waiting, filled):
     """Let windows from p on that are not ruled out wait for warping; returns how many wait."""
     for lane in range(min(LANES, whole.size - p)):
@@ -461,7 +461,7 @@ def append(whole, p, bounds, limit, q, waiting, filled):
     return filled
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def keep_waiting(waiting, first, stop, limits):
     """Move windows from `first` to `stop` that are not ruled out to the front; how many."""
     kept = 0
@@ -473,7 +473,7 @@ def keep_waiting(waiting, first, stop, limits):
     return kept
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def keep_within(places, values, count, limit):
     """Move entries that do not exceed a limit to the front; how many."""
     kept = 0
@@ -484,7 +484,7 @@ def keep_within(places, values, count, limit):
     return kept
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def keep_matches(waiting, taken, out, need, exclusion, squared, matches, stretches):
     """Keep those of the windows that were warped that match.
 
@@ -512,7 +512,7 @@ def keep_matches(waiting, taken, out, need, exclusion, squared, matches, stretch
         matches.counts[q] = count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(piece, queries, own, comparison, cell, need, exclusion, matches, cancel):
     """Find the windows of a piece that may match each of some queries.
 

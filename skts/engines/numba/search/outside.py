@@ -14,7 +14,6 @@ from numba import types
 from numba.core import cgutils
 from numba.core.types import Array
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 __all__ = ["LANES", "add_outside"]
 
@@ -125,7 +124,7 @@ def add_outside(
 
     def codegen(context, builder, signature, args):
         def data(kind, value):
-            return make_array(kind)(context, builder, value).data
+            return context.make_array(kind)(context, builder, value).data
 
         kinds = signature.args
         same = isinstance(kinds[1], types.NoneType)
@@ -139,7 +138,8 @@ def add_outside(
             ]
             for at in (3, 5)
         )
-        count = builder.extract_value(make_array(kinds[4])(context, builder, args[4]).shape, 0)
+        lengths = context.make_array(kinds[4])(context, builder, args[4]).shape
+        count = builder.extract_value(lengths, 0)
         flags = [
             builder.trunc(one, _BIT) if one.type != _BIT else one
             for one in cgutils.unpack_tuple(builder, args[7])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...host import kernel
 
 __all__ = ["RUNNING_ERROR", "running_statistics", "window_moments"]
 
@@ -16,7 +16,7 @@ _RUN = 1024
 RUNNING_ERROR = 1e-7
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def window_moments(points, first, length):
     """Mean from the first point on, and 1 / deviation, 0 where a window is constant."""
     anchor = points[first]
@@ -36,7 +36,7 @@ def window_moments(points, first, length):
     return mean, 1.0 / deviation
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _center(points, line):
     """Points less the first; their largest magnitude, the sums of what is left and its squares."""
     size, absolute, square = 0.0, 0.0, 0.0
@@ -52,7 +52,7 @@ def _center(points, line):
     return size, absolute, square
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _settle(sums, squares, inverse, center, length, mean_error, square_error):
     """Turn sums of windows into means, and those of squares into `inverse`; -1 if it is not known.
 
@@ -77,7 +77,7 @@ def _settle(sums, squares, inverse, center, length, mean_error, square_error):
     return n_known
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def running_statistics(points, length, n_windows, mean, inverse):
     """Mean and 1 / deviation of all windows, good to RUNNING_ERROR.
 

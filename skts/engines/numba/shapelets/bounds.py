@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...host import kernel
 from .order_lines import OrderLine, make_scratch, promise
 
 __all__ = ["bound"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound(distances, counts, owns, places, step, tables, gains, gaps, cancel):
     """Bound gain and gap of the candidates of some lines.
 

@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT32_UNIT, LOST_SQUARES, SMALLEST_RANGE
+from ...host import kernel
 from ...host.arrays import kth_smallest
 from .._borrowed import borrowed
 from .screen import LANES, VECTORS, halves_of_squares, reach
@@ -65,7 +65,7 @@ class ShapeletTable(NamedTuple):
     thresholds: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _lay(points, first, count, dilation, normalized, z, room):
     """Write some windows as they are compared, a point of all in each row; see which are constant.
 
@@ -108,7 +108,7 @@ def _lay(points, first, count, dilation, normalized, z, room):
             row[j] *= inverse[j]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _squares(query, z, inverse, kind, sums):
     """Sums of squares of a shapelet and some windows."""
     length, count = query.size, sums.size
@@ -128,7 +128,7 @@ def _squares(query, z, inverse, kind, sums):
                 sums[j] = float(length)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _square(query, z, inverse, j):
     """The sum of squares of a shapelet that is not constant and a window."""
     if inverse[j] == 0.0:
@@ -140,7 +140,7 @@ def _square(query, z, inverse, j):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scaled_distance(query, points, start, dilation):
     """The norm of the difference of a shapelet and a window, whatever its size."""
     largest = 0.0
@@ -157,7 +157,7 @@ def _scaled_distance(query, points, start, dilation):
     return np.sqrt(total) * unit
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _match_tiny(query, points, n_windows, dilation, threshold):
     """Best match where squares are too small for a plain sum: distance, start and count."""
     best, start, count, root = np.inf, -1, 0, np.sqrt(float(query.size))
@@ -175,7 +175,7 @@ def _match_tiny(query, points, n_windows, dilation, threshold):
     return best, start, count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _measure_all(sums, limit, block, mine):
     """Take note of the sums of squares of all windows of a block; see `_run`."""
     for j in range(sums.size):
@@ -187,7 +187,7 @@ def _measure_all(sums, limit, block, mine):
                 mine[0], mine[1] = root, block + j
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _round_windows(z, count, each, centre, scale, rounded):
     """Round windows to float32, in units of their series; return their largest sum of squares.
 
@@ -210,7 +210,7 @@ def _round_windows(z, count, each, centre, scale, rounded):
     return 2.0 * most
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _round_shapelets(table, first, stop, centre, scale, most, rounded):
     """Round shapelets to float32, in units of a series, and say which keys mean what.
 
@@ -234,7 +234,7 @@ def _round_shapelets(table, first, stop, centre, scale, most, rounded):
         errors[row] = error if table.kinds[row] < 2 and total + most < _FINE_SQUARES else np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _run(table, first, stop, points, buffers, shapelets, best):
     """Compare the shapelets of a run with all windows of a series, of which there are some.
 
@@ -302,7 +302,7 @@ def _run(table, first, stop, points, buffers, shapelets, best):
                     j += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _buffers(longest):
     """Make room for windows of up to so many points, in float64 and in float32, and their keys."""
     windows = max(_WINDOWS, _ROOM)
@@ -314,7 +314,7 @@ def _buffers(longest):
     return np.empty(large), np.empty(5 * windows), rounded[begin:][:large], keys, places
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def features(table, values, lengths, slots, out, cancel):
     """Distance, start and count of matches of each shapelet in each series.
 
@@ -378,7 +378,7 @@ def features(table, values, lengths, slots, out, cancel):
                 scale = 1.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def quantiles(table, values, lengths, partners, ranks, out, cancel):
     """An order statistic of the sums of squares of each shapelet and the windows of one series.
 

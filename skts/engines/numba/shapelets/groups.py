@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT32_UNIT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...host import kernel
 from .._borrowed import borrowed
 from .matches import _LARGE, _SMALL, _scaled_distance
 from .screen import LANES, VECTORS, bounds, least, measure, products, reach
@@ -66,7 +66,7 @@ class Surveyed(NamedTuple):
     scales: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add(total, rest, x):
     """Add a number to a sum of two numbers; what rounding leaves over goes to the second."""
     both = total + x
@@ -74,7 +74,7 @@ def _add(total, rest, x):
     return both, rest + ((total - (both - part)) + (x - part))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def survey(values, lengths, centered, sums, squares, equals, rounded, coarse, strided, scales):
     """Describe series; see `Surveyed`."""
     for row in range(centered.shape[0]):
@@ -122,7 +122,7 @@ def survey(values, lengths, centered, sums, squares, equals, rounded, coarse, st
         scales[row, 2] = 2.0 ** (power + more + 500) if fine else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@kernel(fastmath={"contract", "reassoc"})
 def _products(query, points, begins, count, out):
     """Dot products of a query and some windows of points: estimates, in any rounding."""
     for i in range(count):
@@ -132,7 +132,7 @@ def _products(query, points, begins, count, out):
         out[i] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
     """Turn dot products into keys, larger for nearer windows, with a bound of their error.
 
@@ -169,7 +169,7 @@ def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
         doubts[i] = 2.001 * total * length if sound else np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _describe(points):
     """Certified mean, 1 / deviation, and whether points are constant: one window or query."""
     total, low, high = 0.0, points[0], points[0]
@@ -184,7 +184,7 @@ def _describe(points):
     return mean, 0.0 if constant else 1.0 / np.sqrt(squares / points.size), constant
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _measure(query, flat, points):
     """Certified distance of a normalised query, which may be constant, to one window."""
     mean, inverse, constant = _describe(points)
@@ -199,7 +199,7 @@ def _measure(query, flat, points):
     return np.sqrt(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _raw(query, points):
     """Certified distance of a query of few points to its best match, nothing normalised."""
     best = np.inf
@@ -215,7 +215,7 @@ def _raw(query, points):
     return best
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _round_query(query, lean, width, out, places, numbers):
     """Round a query to float32, as half sums of four points if that pays; say what it leaves out.
 
@@ -251,7 +251,7 @@ def _round_query(query, lean, width, out, places, numbers):
     return n, step
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _match_one(surveyed, query, rounded_query, lean, flat, channel, members, lists, rooms, found):
     """Distances of one normalised query to some series; those of listed windows come later.
 
@@ -334,7 +334,7 @@ def _match_one(surveyed, query, rounded_query, lean, flat, channel, members, lis
     return place
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def match_groups(surveyed, source, pieces, queries_of, members, members_of, found, cancel):
     """Distances of the queries of each group to its members, divided by the root of their length.
 

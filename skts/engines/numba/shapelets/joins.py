@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_UNIT
+from ...host import kernel
 from ...host.windows import statistics
 from ..profile.walk import FINITE
 from .matches import describe
@@ -76,7 +76,7 @@ class SeriesBlock(NamedTuple):
     run: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def raw(values, lengths, first, length, squares, cancel):
     """Squared distances, over the length, of windows as they are: of all pairs, point by point."""
     for a in range(squares.shape[0]):
@@ -94,7 +94,7 @@ def raw(values, lengths, first, length, squares, cancel):
                 squares[a, i, b] = least / length
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pack(values, lengths):
     """Take from each series its mean.
 
@@ -135,7 +135,7 @@ def prepare(
     return made
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _describe_windows(values, lengths, middles, centered, run, made):
     """Write what `prepare` describes."""
     mean, lead, trail, weight, q, s, w, constant, largest = made
@@ -167,7 +167,7 @@ def _describe_windows(values, lengths, middles, centered, run, made):
             largest[k, b, 4] = abs(middles[b])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
+@kernel(fastmath=FINITE)
 def _add_products(out, points, window, start, stop):
     """Add the products of points `start` to `stop` of a window with those of a line to sums."""
     t = start
@@ -188,7 +188,7 @@ def _add_products(out, points, window, start, stop):
         t += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _best_of(x, y, length, weights):
     """Best score of a centred window with all windows of a line: those that are normal."""
     best = _LOWEST
@@ -203,21 +203,21 @@ def _best_of(x, y, length, weights):
     return best
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _next(squares, end, n_block, n_windows, n):
     """The array of the next length, and where it ends."""
     after = end + n_block * n_windows * n
     return squares[end:after].reshape(n_block, n_windows, n), after
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _square(correlation):
     """The squared distance over the length; between loud and quiet stretches scores may be none."""
     square = 2.0 - 2.0 * correlation
     return min(square, 4.0) if square >= 0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def joins(block, prepared, squares, cancel):
     """Squared distances, over the length, of all windows of a block of series to all series.
 
@@ -322,7 +322,7 @@ def joins(block, prepared, squares, cancel):
         _mend(out, first, lengths, run[k], constant[k])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _mend(squares, first, lengths, length, constant):
     """Write the distances of constant windows, and of windows to their own series.
 

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...host import kernel
 from ...host.windows import distances, statistics
 
 __all__ = ["Queries", "describe", "match"]
@@ -35,7 +35,7 @@ class Queries(NamedTuple):
     channels: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def describe(points, length, normalize):
     """Mean and inverse deviation of all windows, which are constant, which are finite.
 
@@ -60,7 +60,7 @@ def describe(points, length, normalize):
     return mean, inverse, constant, finite
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scaled_distance(a, b, j):
     """The norm of the difference of `a` and the points of `b` from `j` on, whatever its size."""
     largest = 0.0
@@ -77,7 +77,7 @@ def _scaled_distance(a, b, j):
     return np.sqrt(total) * unit
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def match(queries, values, lengths, found, starts, cancel, normalize):
     """Best match of each query in each series, the first of equals.
 

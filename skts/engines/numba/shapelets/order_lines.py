@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_UNIT, TOLERANCE
+from ...host import kernel
 
 __all__ = ["OrderLine", "Scratch", "make_scratch", "promise"]
 
@@ -81,7 +81,7 @@ class OrderLine(NamedTuple):
     error: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _order(line, order, ordered, heads, buckets):
     """Put a line in order: into more buckets than there are values, then by insertion."""
     n, n_buckets = line.size, heads.size - 1
@@ -111,13 +111,13 @@ def _order(line, order, ordered, heads, buckets):
         ordered[at], order[at] = value, index
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _whole_weight(weight):
     """Return a weight as a whole number: sums of these do not depend on the order."""
     return np.int64(weight * _ONE)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _all_weights(tables):
     """Return the whole weight of all members, and what one such unit weighs."""
     total = np.int64(0)
@@ -128,7 +128,7 @@ def _all_weights(tables):
     return total, 1.0 / _ONE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _weighed_sides(left, total, of_one, tables):
     """Entropy of both sides of a cut times their weight, without the terms of single classes.
 
@@ -144,7 +144,7 @@ def _weighed_sides(left, total, of_one, tables):
     return both, min(on_left, on_right) + lost >= tables.least * (1 - 1e-12)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _terms(number, count, weight, unit):
     """Terms of a class on both sides of a cut by its number on the left, which is a weight."""
     total = np.int64(0)
@@ -154,7 +154,7 @@ def _terms(number, count, weight, unit):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_classes(members, labels, run, subset):
     """Write the classes of some members, ascending, and return how many there are.
 
@@ -177,7 +177,7 @@ def _open_classes(members, labels, run, subset):
     return n_open
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_gain(tables, members, scratch, best, n_best, sums, every):
     """Bound the gain of cuts among distances of unknown order: the best of all subsets on the left.
 
@@ -234,7 +234,7 @@ def _open_gain(tables, members, scratch, best, n_best, sums, every):
     return best, n_best, True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _largest_gap(sure, errors, n_best, spread, scratch):
     """The largest gap of the cuts that gain most, and what it may be off by."""
     order, ordered, _, _, _, _, _, places, low = scratch
@@ -256,7 +256,7 @@ def _largest_gap(sure, errors, n_best, spread, scratch):
     return top, blur
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def promise(line, tables, needed, scratch):
     """Bound gain and gap of an order line from above, and the gap from below.
 
@@ -378,7 +378,7 @@ def promise(line, tables, needed, scratch):
     return best, top + blur, top - blur if certain else -np.inf
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def make_scratch(n, n_classes):
     """Memory for lines of so many members."""
     return Scratch(

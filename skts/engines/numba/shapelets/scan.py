@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...host import kernel
 from .._borrowed import borrowed
 from .order_lines import OrderLine, Scratch, make_scratch, promise
 from .variance_lines import promise_of_variance
@@ -110,7 +110,7 @@ class Memory(NamedTuple):
     scratch: Scratch
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scan(distances, candidates, tables, targets, literals, best, found, offset, cancel):
     """Judge the candidates of a block; write those that could be the best.
 
@@ -157,7 +157,7 @@ def scan(distances, candidates, tables, targets, literals, best, found, offset, 
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _judge(distances, candidates, tables, targets, literals, best, found, offset, cancel, memory):
     """Judge candidates as `scan`, which makes the memory for it.
 

@@ -10,16 +10,16 @@ With equal weights the same holds of all parts of one size.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...core.constants import FLOAT64_UNIT
 from ...families.shapelets.variance import LOW_BITS, WRONG
+from ...host import kernel
 from .order_lines import _APART, _NONE, _order
 
 __all__ = ["promise_of_variance"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _gain(weight, high, low, tables):
     """The gain of a cut by the weight and the parts of the sum on its left, not yet rounded."""
     near = float(weight)
@@ -29,7 +29,7 @@ def _gain(weight, high, low, tables):
     return tables.factor * (off * off) / (near * (float(tables.total_weight) - near))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _open_gain(tables, run, held, before):
     """The largest gain of cuts that divide a run of members in any way.
 
@@ -57,7 +57,7 @@ def _open_gain(tables, run, held, before):
     return best
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _largest_gap(sure, errors, n_best, often, scratch):
     """Bounds of the largest gap of the cuts that gain most, from above and from below."""
     order, ordered, _, _, _, _, _, places, _ = scratch
@@ -85,7 +85,7 @@ def _largest_gap(sure, errors, n_best, often, scratch):
     return top + 2 * blur + rounding, top - 2 * blur - rounding
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def promise_of_variance(line, tables, needed, scratch):
     """Bound gain and gap of an order line from above, and the gap from below.
 

@@ -23,9 +23,11 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from ...host import kernel
 
 __all__ = ["DIAGONALS", "LANES", "walk"]
 
@@ -152,7 +154,7 @@ _one_both, _four_both = _make(1, True), _make(DIAGONALS, True)
 _one_row, _four_row = _make(1, False), _make(DIAGONALS, False)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _diagonal(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps, columns):
     """Walk one diagonal down."""
     if steps > 0:
@@ -162,7 +164,7 @@ def _diagonal(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps, columns):
             _one_row(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def walk(first_row, first_column, q, s, w, best_b, p, r, weight, best_a, n, n_b, cov, columns):
     """Best scores of all pairs of windows of a series with those of LANES others.
 

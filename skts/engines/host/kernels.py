@@ -1,4 +1,4 @@
-"""Kernels that Ctrl-C need not wait for, and that several processes may compile at once.
+"""`kernel` has Numba compile a function: Ctrl-C need not wait, several processes may at once.
 
 A kernel takes seconds to compile, most of them inside LLVM where no signal is seen; that is done
 aside, and one line says so.
@@ -15,7 +15,8 @@ holds a compiled function that it calls, directly or through others, or when a c
 reads has another value.
 
 Numba adds to each instance a function that code in C may call. Only functions that are handed over
-as values need it; no kernel is, so that it is left out.
+as values need it; no kernel is, so that it is left out. It makes the cache of a function when that
+is imported; here it is made when the function is first called.
 """
 
 from __future__ import annotations
@@ -31,19 +32,24 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.caching import IndexDataCacheFile
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from ..core.compiling import compiling
 from ..core.garbage import no_collections
 from ..core.interrupts import aside
 
-__all__ = ["KeyedCacheFile", "prepare_kernels", "stamp_of"]
+__all__ = ["KernelCache", "KeyedCacheFile", "cache_of", "kernel", "remember_sources", "stamp_of"]
 
 #: Types of constants that a compiled function holds as values.
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
 
-#: States of the sources of modules when their kernels were prepared, by their names.
+#: Options of all kernels. Code in C calls none: a function for it takes a tenth of a compilation.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+#: States of the sources of modules when they were imported, by their names.
 _sources: dict[str, tuple[float, int] | None] = {}
 
 
@@ -52,7 +58,7 @@ class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states 
 
     A kernel that cannot be kept on disk, or read from there, is a kernel that is compiled again.
 
-    Most kernels of a process are never asked for: what goes into one is looked up when it is.
+    What goes into a kernel is looked up when it is first asked for.
     """
 
     #: The function, until the stamp holds what goes into it; the stamp that Numba gave.
@@ -96,32 +102,82 @@ class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states 
         return f"{self._index_name.removesuffix('.nbi')}.{number}.nbc"
 
 
-def prepare_kernels(package: str) -> None:
-    """Have all compiled functions in the modules of a package behave in this way."""
-    home = package.partition(".")[0]
-    for name in [name for name in sys.modules if name.partition(".")[0] == home]:
-        if name not in _sources:  # it may change on disk before its kernels are compiled
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of a kernel, made when the kernel is first asked for: most never are."""
+
+    def __init__(self, made: Dispatcher) -> None:
+        super().__init__(made.py_func)
+        file: Any = self._cache_file
+        file.__class__ = KeyedCacheFile
+        file.belong_to(made)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load an instance; None where there is none.
+
+        Numba would look up before all that it can compile, which takes 0.15 s in a process. Who
+        compiles does that in any case; what is compiled needs the runtime alone.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+class _NotOpened(NullCache):  # type: ignore[misc]
+    """In place of the cache of a kernel that nobody has asked for."""
+
+
+def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Have Numba compile a function without the interpreter's lock, and keep it on disk.
+
+    Parameters
+    ----------
+    function : callable or None
+        The function; with None the decorator for it is returned.
+    **options
+        More options of `numba.njit`, or others than these: divisions by zero are NumPy's.
+
+    Returns
+    -------
+    Dispatcher or callable
+        What is compiled at its first call, or a decorator.
+    """
+    if function is None:
+        return partial(kernel, **options)
+    made: Any = njit(**{**_OPTIONS, **options})(function)
+    if isinstance(made, Dispatcher):  # else Numba compiles nothing in this process
+        made._cache = _NotOpened()
+        # Numba looks both up on the function, when it meets types that it has not compiled yet: in
+        # calls from Python, and in kernels that call it
+        made._compile_for_args = partial(_compile_aside, made, made._compile_for_args)
+        made.compile = partial(_compile, made, made.compile)
+    return made
+
+
+def cache_of(made: Dispatcher) -> KernelCache | None:
+    """Return the cache of a kernel; None where there is no folder for one, and of others."""
+    if isinstance(made._cache, _NotOpened):
+        with suppress(RuntimeError):  # there is no folder that may be written to
+            made._cache = KernelCache(made)
+    return made._cache if isinstance(made._cache, KernelCache) else None
+
+
+def remember_sources(package: str) -> None:
+    """Take the states of a package's source files: they may change before it is compiled."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] == package and name not in _sources:
             _sources[name] = _state_of_source(name)
-    modules = [m for name, m in sys.modules.items() if name.startswith(package + ".")]
-    for module in modules:
-        for value in list(vars(module).values()):
-            if not isinstance(value, Dispatcher) or "_compile_for_args" in vars(value):
-                continue
-            # no way in for code in C, which nobody takes and which takes a tenth of a compilation
-            value.targetoptions["no_cfunc_wrapper"] = True
-            # Numba looks it up on the function, when it meets types that it has not compiled yet
-            value._compile_for_args = partial(_compile_aside, value, value._compile_for_args)
-            file: Any = getattr(value._cache, "_cache_file", None)
-            if type(file) is IndexDataCacheFile:
-                file.__class__ = KeyedCacheFile
-                file.belong_to(value)
+
+
+def _compile(made: Dispatcher, compile_types: Callable[..., Any], *args: Any) -> Any:
+    cache_of(made)
+    return compile_types(*args)
 
 
 def _compile_aside(
-    kernel: Dispatcher, compile_for: Callable[..., Any], *args: Any, **kwargs: Any
+    made: Dispatcher, compile_for: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
     def misses() -> int:
-        return sum(kernel.stats.cache_misses.values())
+        return sum(made.stats.cache_misses.values())
 
     before = misses()
     # what is found on disk is not compiled; looking for garbage takes 6 % of a compilation
