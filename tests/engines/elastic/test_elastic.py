@@ -241,10 +241,16 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
                 assert_allclose(near.distances, best, rtol=loose, atol=1e-2 * (loose > 0))
 
 
+#: Kernels of all policies are compiled; of the two with absolute costs those of one by default.
+BANDED = [pytest.param(*one, marks=pytest.mark.slow if "g" in one[1] else ()) for one in OPTIONS]
+
+
 @pytest.mark.parametrize("window", [0.2, 9, 2])
-def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(case, rng, window):
+@pytest.mark.parametrize(("metric", "options"), BANDED, ids=str)
+def test_bands_of_series_that_go_together_are_those_of_each_pair_alone(
+    metric, options, rng, window
+):
     """Of uneven lengths, so that a group has bands of several widths."""
-    metric, options = case
     X = drawn(rng, "any", 8, 1, [30, 41, 64, 80])
     Y = drawn(rng, "any", 24, 1, [20, 33, 47, 62, 75, 90])
     left, right, warping = sides_of(metric, X, Y, window=window, **options)
