@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
 from skts.engines.core.constants import TOLERANCE
+from tests.reference_shapelets import best_match
 from tests.reference_splits import cuts, exact_distance, gain_of, numbers
 
 
@@ -344,3 +345,36 @@ def test_a_bound_that_does_not_hold_is_not_passed_over():
 def test_the_exact_oracle_knows_a_gain():
     assert gain_of([1, 0], [1, 1], [1, 1]) > gain_of([0, 0], [1, 1], [1, 1]) == Fraction(1, 4)
     assert exact_distance((0, 1, 0), (0, 2, 0, 0)) == -1
+
+
+@pytest.mark.parametrize("length", [2, 4])
+def test_candidates_of_the_same_points_are_measured_once(length, rng):
+    kinds = rng.normal(size=(3, 2, 9))
+    values = kinds[[0, 1, 0, 2, 1, 0]]
+    work = ShapeletSearch(
+        Series(values, np.full(6, 9)),
+        np.arange(6),
+        (length,),
+        Criterion(np.arange(6) % 2, np.ones(2)),
+    )
+    where = np.array(
+        [
+            (length, row, start, channel, 0)
+            for row, start, channel in itertools.product(range(6), range(9 - length + 1), range(2))
+        ]
+    )
+    asked = []
+
+    def run_and_note(reduction):
+        asked.append(len(reduction.queries))
+        return run(reduction, engine="numba")
+
+    found = work.certify(where, run_and_note)
+    assert asked == [len(where) // 2]
+    for (_, row, start, channel, _), distances in zip(where, found, strict=True):
+        query = values[row, channel, start : start + length]
+        expected = [
+            best_match(tuple(query), tuple(points), length > 2)[0] / np.sqrt(length)
+            for points in values[:, channel]
+        ]
+        assert_allclose(distances, expected, rtol=1e-12, atol=1e-12)

@@ -258,19 +258,35 @@ class ShapeletSearch(Reduction):
         return best
 
     def certify(self, where: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
-        """Certified distances of candidates to the members, divided by sqrt(length)."""
+        """Certified distances of candidates to the members, divided by sqrt(length).
+
+        Candidates of the same points, which tie where series are alike, are measured once.
+        """
         series = self.of_members
         found = np.empty((len(where), len(series)))
         for raw in (False, True):
             rows = np.flatnonzero((where[:, 0] < LEAST_NORMALIZED) == raw)
             if not rows.size:
                 continue
-            queries = tuple(
+            queries = [
                 series.values[row, channel, start : start + length]
                 for length, row, start, channel, _ in where[rows].tolist()
+            ]
+            channels = where[rows, 3]
+            places: dict[tuple[int, bytes], int] = {}
+            measured = [
+                places.setdefault((channel, query.tobytes()), place)
+                for place, (channel, query) in enumerate(
+                    zip(channels.tolist(), queries, strict=True)
+                )
+            ]
+            first, same = np.unique(measured, return_inverse=True)
+            matches = run(
+                SubsequenceMatches(
+                    tuple(queries[place] for place in first), series, not raw, channels[first]
+                )
             )
-            matches = run(SubsequenceMatches(queries, series, not raw, where[rows, 3]))
-            found[rows] = matches.distances / np.sqrt(where[rows, :1])
+            found[rows] = matches.distances[same] / np.sqrt(where[rows, :1])
         return found
 
     def join(self, distances: np.ndarray, way: str) -> np.ndarray:

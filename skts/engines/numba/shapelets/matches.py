@@ -101,6 +101,13 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
     """
     ends, channels = queries.ends, queries.channels
     row = np.zeros(1, np.int64)  # the one window of a query
+    means, inverses = np.empty((ends.size, 1)), np.empty((ends.size, 1))
+    constants, finites = np.empty(ends.size, np.bool_), np.empty(ends.size, np.bool_)
+    for query in range(ends.size):
+        own = queries.points[(ends[query - 1] if query else 0) : ends[query]].copy()
+        mean, inverse, constant, finite = describe(own, own.size, normalize)
+        means[query, 0], inverses[query, 0] = mean[0], inverse[0]
+        constants[query], finites[query] = constant[0], finite[0]
     for b in range(values.shape[0]):
         n = lengths[b]
         before, channel_before = 0, -1
@@ -113,25 +120,24 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
             own = queries.points[first : ends[query]]
             length = own.size
             found[query, b], starts[query, b] = np.inf, -1
-            if length > n:
+            if length > n or not finites[query]:
                 continue
             if length != before or channels[query] != channel_before:
                 before, channel_before = length, channels[query]
                 points = values[b, channels[query], :n].copy()
                 mean, inverse, constant, finite = describe(points, length, normalize)
-            a = own.copy()
-            mean_a, inverse_a, constant_a, finite_a = describe(a, length, normalize)
-            if not finite_a[0]:
-                continue
             out = np.empty((1, mean.size))
-            distances(a, row, mean_a, inverse_a, points, row[0], mean, inverse, length, out, cancel)
+            distances(
+                own, row, means[query], inverses[query], points, row[0], mean, inverse, length,
+                out, cancel,
+            )  # fmt: skip
             for j in range(mean.size):
                 if not finite[j]:
                     continue
                 distance = out[0, j]
                 if normalize is None and not (_SMALL < distance < _LARGE):
                     distance = _scaled_distance(own, points, j)
-                if constant[j] != constant_a[0]:
+                if constant[j] != constants[query]:
                     distance = np.sqrt(float(length))
                 elif constant[j]:
                     distance = 0.0
