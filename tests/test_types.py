@@ -363,7 +363,7 @@ def untyped(node, compiled=False):
             stated = all(a.annotation or a.arg in ("self", "cls") for a in arguments)
             names = {ast.unparse(each).partition("(")[0] for each in child.decorator_list}
             inside = compiled or bool(
-                names & {"njit", "overload", "intrinsic", "unbox", "lower_getattr_generic"}
+                names & {"kernel", "overload", "intrinsic", "unbox", "lower_getattr_generic"}
             )
             if not inside and not (child.returns and stated):
                 yield child.name
@@ -379,7 +379,7 @@ def test_only_compiled_functions_state_no_types(folder):
 
 
 def test_untyped_functions_are_found():
-    text = "@njit\ndef a(x):\n  def b(y): pass\ndef c(x: int): pass\ndef d(x) -> int: pass"
+    text = "@kernel\ndef a(x):\n  def b(y): pass\ndef c(x: int): pass\ndef d(x) -> int: pass"
     assert list(untyped(ast.parse(text))) == ["c", "d"]
 
 
