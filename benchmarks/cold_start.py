@@ -4,8 +4,8 @@
     python -m benchmarks.cold_start --programs [--only dtw tree ...] [--arch 90]
 
 Each call runs in a process of its own, that of the cold start with an empty `NUMBA_CACHE_DIR` and
-CUPY_CACHE_DIR, that of the warm start with what the cold one left there, and that again, `RUNS`
-times. A cold start may leave small work to NumPy and compile nothing; `full` is a start, with
+CUPY_CACHE_DIR, that of the warm start with what the cold one left there, `LATER_RUNS` times, and
+that again, `RUNS` times. A cold start may leave small work to NumPy and compile nothing; `full` is a start, with
 engine numba, that finds all kernels of the call on disk. Counted are user and system seconds of the
 process and its children, the least of its runs, less those of importing what an empty program with
 scikit-learn imports. The package is compiled to bytecode before, as pip does when it installs one.
@@ -60,6 +60,8 @@ CALLS = {
 }
 #: How often each process runs: other work on the machine makes one slower by half a second.
 RUNS = 2
+#: How often each of them is followed by another that finds what it left.
+LATER_RUNS = 3
 IMPORTS = "import sklearn.base, sklearn.neighbors, sklearn.cluster, sklearn.tree\n"
 #: Has kernels compiled where NumPy would take their place.
 COMPILE = "from skts.engines import replace_kernels\nwith replace_kernels(always=False):\n"
@@ -95,7 +97,7 @@ def seconds(code, cache):
 def importing():
     """CPU seconds of a process that only imports what every program does."""
     with tempfile.TemporaryDirectory() as cache:
-        return min(seconds("", cache) for _ in range(4))
+        return min(seconds("", cache) for _ in range(4 * LATER_RUNS))
 
 
 def start(name, engine="numba"):
@@ -105,11 +107,12 @@ def start(name, engine="numba"):
     runs, kernels = [], 0.0
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as cache:
-            runs.append([seconds(code, cache) for _ in range(2)])
+            cold = seconds(code, cache)
+            runs.append([cold, min(seconds(code, cache) for _ in range(LATER_RUNS))])
             left = [path.suffix for path in Path(cache, "cupy").glob("*")]
             if engine == "numba" and not kernels:
                 run(f"ENGINE = {engine!r}\n{DATA}\n{COMPILE}    {CALLS[name]}{COUNT}", cache)
-                kernels = min(seconds(code, cache) for _ in range(RUNS))
+                kernels = min(seconds(code, cache) for _ in range(2 * LATER_RUNS))
     cold, warm = (round(min(each) - importing(), 2) for each in zip(*runs, strict=True))
     found = {"cold": cold, "warm": warm}
     if engine == "cupy":

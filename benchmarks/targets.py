@@ -768,7 +768,10 @@ SECTIONS = {
             "s",
             1,
             None,
-            Source("cold-start-numba", lambda: _calls("cold-start-numba", "warm")),
+            Source(
+                "cold-start-numba",
+                lambda: [s for c in ("warm", "full") for s in _calls("cold-start-numba", c)],
+            ),
         ),
         Target(
             "peak memory: inputs, results and the configured budget",
