@@ -5,12 +5,13 @@
 
 Each call runs in a process of its own, that of the cold start with an empty `NUMBA_CACHE_DIR` and
 CUPY_CACHE_DIR, that of the warm start with what the cold one left there, `LATER_RUNS` times, and
-that again, `RUNS` times. A cold start may leave small work to NumPy and compile nothing; `full` is a start, with
-engine numba, that finds all kernels of the call on disk. Counted are user and system seconds of the
-process and its children, the least of its runs, less those of importing what an empty program with
-scikit-learn imports. The package is compiled to bytecode before, as pip does when it installs one.
-asv tracks the same figures. With engine cupy, `compiled` counts the programs that the cold start
-left on disk. More than `--programs` lists are operations on arrays, which CuPy compiles one by one.
+that again, `RUNS` times. A cold start may leave small work to NumPy and compile nothing; `full` is
+a start, with engine numba, that finds all kernels of the call on disk. Counted are user and system
+seconds of the process and its children, the least of its runs, less those of importing what an
+empty program with scikit-learn imports. The package is compiled to bytecode before, as pip does
+when it installs one. asv tracks the same figures. With engine cupy, `compiled` counts the programs
+that the cold start left on disk. More than `--programs` lists are operations on arrays, which CuPy
+compiles one by one.
 
 With `--programs`, each call runs once, on a GPU or its emulator, and each CUDA program that it
 asked for is compiled here (NVRTC needs no GPU): its CPU seconds.
