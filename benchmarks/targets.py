@@ -768,10 +768,7 @@ SECTIONS = {
             "s",
             1,
             None,
-            Source(
-                "cold-start-numba",
-                lambda: [s for c in ("warm", "full") for s in _calls("cold-start-numba", c)],
-            ),
+            Source("cold-start-numba", lambda: _calls("cold-start-numba", "warm")),
         ),
         Target(
             "peak memory: inputs, results and the configured budget",
