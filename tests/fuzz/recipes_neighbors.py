@@ -67,15 +67,29 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
     return X, Q
 
 
+def falling(distances: np.ndarray) -> np.ndarray:
+    """Weights by a function of the user's."""
+    return 1 / (2 + np.minimum(distances, 1e6)) ** 2
+
+
+#: What is handed over as `weights`, by its name in a case.
+WEIGHTS: dict[str, Any] = {"uniform": "uniform", "distance": "distance", "falling": falling}
+
+
+def weights_of(row: np.ndarray, weights: str) -> np.ndarray:
+    """The weights of the neighbours of one query."""
+    if weights == "distance":
+        return (row == 0).astype(float) if (row == 0).any() else 1 / row
+    if weights == "falling":
+        return np.array([(2 + min(distance, 1e6)) ** -2.0 for distance in row.tolist()])
+    return np.ones(len(row))
+
+
 def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) -> np.ndarray:
     """The votes of the neighbours of each query."""
     found = np.zeros((len(labels), n))
     for i, (row, classes) in enumerate(zip(distances, labels, strict=True)):
-        if weights == "uniform":
-            each = np.ones(len(row))
-        else:
-            each = (row == 0).astype(float) if (row == 0).any() else 1 / row
-        for label, weight in zip(classes, each, strict=True):
+        for label, weight in zip(classes, weights_of(row, weights), strict=True):
             found[i, label] += weight
     return found
 
@@ -231,6 +245,8 @@ class Neighbors(Recipe):
 
     def model(self, case: Case, how: How) -> Any:
         options = {k: v for k, v in case.given().items() if "." not in k}
+        if "weights" in options:
+            options["weights"] = WEIGHTS[options["weights"]]
         return self.target(**options, **how.options(self.target))
 
     def call(self, case: Case, how: How) -> dict:
@@ -403,7 +419,7 @@ class Neighbors(Recipe):
 
     def relate_scale(self, case, found, call, power):
         other = scaled(case, power)
-        if other is None or case.options.get("weights") == "distance":
+        if other is None or case.options.get("weights", "uniform") != "uniform":
             return
         if "metric_params" in case.options:
             return  # parameters are in units of the data
@@ -467,7 +483,7 @@ class NearestNeighbor(Neighbors):
 
     def draw_rest(self, d: Draw, n_train: int) -> tuple[dict, dict]:
         return {"y": draw_labels(d, n_train)}, {
-            "weights": d.pick("weights", ("uniform", "distance")),
+            "weights": d.pick("weights", tuple(WEIGHTS)),
             "score.sample_weight": d.pick("sample_weight", (False, True)),
         }
 
@@ -541,7 +557,7 @@ class Regression(Neighbors):
         shape = (n_train, d.whole(1, 3)) if kind == "outputs" else (n_train,)
         y = d.rng.integers(-9, 10, shape) if kind == "integers" else d.rng.normal(size=shape)
         return {"y": y.tolist()}, {
-            "weights": d.pick("weights", ("uniform", "distance")),
+            "weights": d.pick("weights", tuple(WEIGHTS)),
             "score.sample_weight": d.pick("sample_weight", (False, True)),
         }
 
@@ -567,10 +583,7 @@ class Regression(Neighbors):
         near, values = found["predict indices"], found["predict distances"]
         for i, row in enumerate(D):
             nearest("kneighbors", row, slack[i], near[i], values[i], exact=exact)
-            weights = np.ones(len(near[i]))
-            if options["weights"] == "distance":
-                zero = values[i] == 0
-                weights = zero.astype(float) if zero.any() else 1 / values[i]
+            weights = weights_of(values[i], options["weights"])
             some = targets[near[i]]
             wanted.append(
                 sum(w * one for w, one in zip(weights, some, strict=True)) / weights.sum()
