@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._distance_rows import rows_of, silhouettes
+from .._metrics import distance_options
 from .._scalars import takes_plain
 from .._validation import check_series
 from ..engines import TIE
@@ -155,10 +156,7 @@ def _options(estimator: Clusterer) -> dict[str, Any]:
     """The distance of a clusterer, with its options."""
     if isinstance(estimator, KShapeClusterer):
         return {"metric": "sbd", "metric_params": {"normalize": estimator.normalize}}
-    options: dict[str, Any] = {"metric": estimator.metric, "window": estimator.window}
-    if isinstance(estimator, DTWKMedoids):
-        options |= {"metric_params": estimator.metric_params, "cost": estimator.cost}
-    return options
+    return distance_options(estimator)
 
 
 def _check_numbers(given: Iterable[int], n_samples: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._metrics import distance_options
 from ..cluster import ClusterChoice, DTWKMeans, DTWKMedoids, KShapeClusterer
 from ..metrics import warping_path
 from ._style import PanelsMixin, check_fitted, color_of
@@ -219,9 +220,7 @@ def _matched(
     estimator: DTWKMeans | DTWKMedoids, center: np.ndarray, x: np.ndarray, channel: int
 ) -> np.ndarray:
     """At each point of a centre the mean of the points of a series that are matched with it."""
-    options: dict[str, Any] = {"metric": estimator.metric, "window": estimator.window}
-    if isinstance(estimator, DTWKMedoids):
-        options |= {"metric_params": estimator.metric_params, "cost": estimator.cost}
+    options = distance_options(estimator)
     only = slice(channel, channel + 1) if estimator.metric == "msm" else slice(None)
     path, _ = warping_path(center[only], x[only], engine=estimator.engine, **options)
     # derivatives begin at the second point

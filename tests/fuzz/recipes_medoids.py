@@ -353,6 +353,8 @@ class Choice(Recipe):
     #: Fuzzed as its parts are; here is how they come together.
     handed = ("estimator",)
     loose: ClassVar[dict[str, float]] = {"shape": 1e-9}
+    #: Other parameters than those by default.
+    PARAMETERS: ClassVar = {"erp": {"gap": 1.5}, "msm": {"penalty": 3.0}, "wdtw": {"g": 0.5}}
 
     def draw(self, d: Draw) -> Case:
         n, types = d.whole(4, 12), {}
@@ -362,7 +364,12 @@ class Choice(Recipe):
             "of.kind": d.pick("estimator", ("DTWKMeans", "DTWKMedoids")),
             "of.window": draw_window(d, int(X.lengths.max()), {}),
             "of.random_state": d.whole(0, 99),
+            "of.metric": d.pick("metric", ("dtw", *self.PARAMETERS), (2, 1, 1, 1)),
         }
+        given = self.PARAMETERS.get(options["of.metric"])
+        options["of.metric_params"] = given if d.chance(0.7) else None
+        if options["of.kind"] == "DTWKMedoids":
+            options["of.cost"] = d.pick("cost", ("squared", "absolute"))
         return Case(self.name, {"X": X}, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
@@ -371,7 +378,7 @@ class Choice(Recipe):
 
     def model(self, case: Case, how: How) -> Any:
         kind = getattr(skts, case.options["of.kind"])
-        of = {name: case.options[f"of.{name}"] for name in ("window", "random_state")}
+        of = {name: value for name, value in case.given("of.").items() if name != "kind"}
         return kind(**of, **how.options(kind))
 
     def call(self, case: Case, how: How) -> dict:
@@ -399,10 +406,10 @@ class Choice(Recipe):
             return
         same("n_clusters", found["n_clusters"], np.array(numbers))
         same("inertia", found["inertia"], np.array([one.inertia_ for one in fits]))
+        names = ("metric", "metric_params", "cost", "window")
+        of = {name: value for name, value in case.given("of.").items() if name in names}
         wanted = [
-            skts.metrics.silhouette_score(X.give(), labels, window=options["of.window"])
-            if there
-            else np.nan
+            skts.metrics.silhouette_score(X.give(), labels, **of) if there else np.nan
             for labels, there in zip(labelings, known, strict=True)
         ]
         same("silhouette", found["silhouette"], np.array(wanted))

@@ -99,7 +99,7 @@ def test_refusals(rng):
         silhouette_score(X, labels, metric="sbd", metric_params={"normalize": 1})
 
 
-@pytest.mark.parametrize("kind", ["kmeans", "kmedoids", "kshape"])
+@pytest.mark.parametrize("kind", ["kmeans", "kmeans of wdtw", "kmedoids", "kshape"])
 def test_the_number_of_clusters(fast_engine, kind):
     if kind == "kshape":
         X = make_shifted_shapes(40, 48, n_shapes=3, max_shift=8, noise=0.1, random_state=2)[0]
@@ -109,6 +109,8 @@ def test_the_number_of_clusters(fast_engine, kind):
         X, y = make_warped_shapes(40, 40, noise=0.05, random_state=0)
         X += 5 * y[:, np.newaxis]
         options = {"window": 0.2}
+        if kind == "kmeans of wdtw":
+            options |= {"metric": "wdtw", "metric_params": {"g": 0.5}}
         model = DTWKMeans(n_init=3, random_state=0, engine=fast_engine, **options)
         if kind == "kmedoids":
             model = DTWKMedoids(init="build", engine=fast_engine, **options)

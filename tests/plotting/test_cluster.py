@@ -70,12 +70,14 @@ def test_members_as_they_are(fitted):
     assert_allclose(display.members[0][0], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["kmeans", "kmedoids", "msm of channels"])
+@pytest.mark.parametrize("kind", ["kmeans", "kmeans of wdtw", "kmedoids", "msm of channels"])
 def test_members_are_warped_to_their_centre(kind):
     X = make_warped_shapes(12, 20, random_state=0)[0]
     data, options, channel = [x[: 20 - i % 3] for i, x in enumerate(X)], {"window": 4}, 0
+    if kind == "kmeans of wdtw":
+        options = {"metric": "wdtw", "metric_params": {"g": 1.0}}
     model = DTWKMeans(2, random_state=0, **options)
-    if kind != "kmeans":
+    if kind.startswith("kmedoids"):
         options = {"metric": "dtw", "window": 4}
         model = DTWKMedoids(2, init="build", **options)
     if kind == "msm of channels":
