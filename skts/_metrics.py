@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .engines import (
@@ -41,7 +40,6 @@ __all__ = [
     "Distance",
     "Metric",
     "distance_of",
-    "distance_options",
 ]
 
 
@@ -183,13 +181,6 @@ def _keep(kind: str, series: Series, make: Callable[[Series], Series]) -> Series
     if kind not in found:
         found[kind] = make(series)
     return found[kind]
-
-
-def distance_options(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters of an estimator that say its distance, as functions take them."""
-    names = ("metric", "metric_params", "cost", "window")
-    given = estimator.get_params(deep=False)
-    return {name: given[name] for name in names if name in given}
 
 
 def distance_of(

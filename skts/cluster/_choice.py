@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._distance_rows import rows_of, silhouettes
-from .._metrics import distance_options
 from .._scalars import takes_plain
 from .._validation import check_series
 from ..engines import TIE
@@ -19,7 +18,7 @@ from ._dtw_kmeans import DTWKMeans
 from ._dtw_kmedoids import DTWKMedoids
 from ._kshape import KShapeClusterer
 
-__all__ = ["ClusterChoice", "Clusterer", "choose_n_clusters"]
+__all__ = ["ClusterChoice", "Clusterer", "choose_n_clusters", "distance_options"]
 
 Clusterer = DTWKMeans | DTWKMedoids | KShapeClusterer
 
@@ -128,7 +127,7 @@ def choose_n_clusters(
     # a private copy, to which engines tie what they make of it
     rows = rows_of(
         series.freeze(),
-        _options(estimator),
+        distance_options(estimator),
         estimator.engine,
         estimator.n_jobs,
         max(0, estimator.verbose - 1),
@@ -152,11 +151,13 @@ def choose_n_clusters(
     )
 
 
-def _options(estimator: Clusterer) -> dict[str, Any]:
-    """The distance of a clusterer, with its options."""
+def distance_options(estimator: Clusterer) -> dict[str, Any]:
+    """Return the distance of a clusterer, with its options, as functions take them."""
     if isinstance(estimator, KShapeClusterer):
         return {"metric": "sbd", "metric_params": {"normalize": estimator.normalize}}
-    return distance_options(estimator)
+    names = ("metric", "metric_params", "cost", "window")
+    given = estimator.get_params(deep=False)
+    return {name: given[name] for name in names if name in given}
 
 
 def _check_numbers(given: Iterable[int], n_samples: int) -> list[int]:

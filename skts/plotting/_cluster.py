@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._metrics import distance_options
 from ..cluster import ClusterChoice, DTWKMeans, DTWKMedoids, KShapeClusterer
+from ..cluster._choice import distance_options
 from ..metrics import warping_path
 from ._style import PanelsMixin, check_fitted, color_of
 
