@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -34,6 +36,12 @@ def test_no_kernel_is_compiled_for_callers_in_c(name):
     for value in vars(importlib.import_module(name)).values():
         if isinstance(value, Dispatcher):
             assert value.targetoptions["no_cfunc_wrapper"], value
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_only_a_compiler_needs_is_not_imported_at_once(name):
+    text = inspect.getsource(importlib.import_module(name))
+    assert not re.findall(r"^(?:from|import) numba\.(?:np|cpython|typed)\b.*", text, re.M)
 
 
 def test_numba_leaves_them_out():

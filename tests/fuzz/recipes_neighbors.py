@@ -76,7 +76,7 @@ def falling(distances: np.ndarray) -> np.ndarray:
 WEIGHTS: dict[str, Any] = {"uniform": "uniform", "distance": "distance", "falling": falling}
 
 
-def weights_of(row: np.ndarray, weights: str) -> np.ndarray:
+def weights_by(row: np.ndarray, weights: str) -> np.ndarray:
     """The weights of the neighbours of one query."""
     if weights == "distance":
         return (row == 0).astype(float) if (row == 0).any() else 1 / row
@@ -89,7 +89,7 @@ def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) ->
     """The votes of the neighbours of each query."""
     found = np.zeros((len(labels), n))
     for i, (row, classes) in enumerate(zip(distances, labels, strict=True)):
-        for label, weight in zip(classes, weights_of(row, weights), strict=True):
+        for label, weight in zip(classes, weights_by(row, weights), strict=True):
             found[i, label] += weight
     return found
 
@@ -583,7 +583,7 @@ class Regression(Neighbors):
         near, values = found["predict indices"], found["predict distances"]
         for i, row in enumerate(D):
             nearest("kneighbors", row, slack[i], near[i], values[i], exact=exact)
-            weights = weights_of(values[i], options["weights"])
+            weights = weights_by(values[i], options["weights"])
             some = targets[near[i]]
             wanted.append(
                 sum(w * one for w, one in zip(weights, some, strict=True)) / weights.sum()

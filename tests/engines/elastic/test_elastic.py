@@ -242,7 +242,9 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
 
 
 #: Kernels of all policies are compiled; of the two with absolute costs those of one by default.
-BANDED = [pytest.param(*one, marks=pytest.mark.slow if "g" in one[1] else ()) for one in OPTIONS]
+SLOW = ("wdtw", {"g": 0.4, "cost": "absolute"})
+BANDED = [pytest.param(*one, marks=pytest.mark.slow if one == SLOW else ()) for one in OPTIONS]
+assert SLOW in OPTIONS
 
 
 @pytest.mark.parametrize("window", [0.2, 9, 2])
