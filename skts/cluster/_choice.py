@@ -152,7 +152,20 @@ def choose_n_clusters(
 
 
 def distance_options(estimator: Clusterer) -> dict[str, Any]:
-    """Return the distance of a clusterer, with its options, as functions take them."""
+    """
+    Return the distance of a clusterer, with its options, as functions take them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A clusterer of this package; it need not be fitted.
+
+    Returns
+    -------
+    dict
+        Keyword arguments for :func:`skts.silhouette_samples` and
+        :func:`skts.pairwise_distances`: ``"metric"`` and the options it has.
+    """
     if isinstance(estimator, KShapeClusterer):
         return {"metric": "sbd", "metric_params": {"normalize": estimator.normalize}}
     names = ("metric", "metric_params", "cost", "window")
