@@ -98,7 +98,7 @@ IMPORTS = {
         "engines",
         "_log",
     },
-    "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
+    "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "_metrics", "engines"},
     "neighbors": {
         "_log",
         "_metrics",

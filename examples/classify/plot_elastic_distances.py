@@ -14,7 +14,7 @@ which has a wild value, under six of them.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skts.metrics import warping_path
+from skts.plotting import AlignmentDisplay
 
 t = np.arange(60)
 x = np.exp(-(((t - 22) / 6) ** 2))
@@ -27,7 +27,8 @@ y[50] = 2.5
 # Dynamic time warping ("dtw") lets points wait for nothing, and matches the wild value with
 # whatever is nearest. A price for waiting ("adtw", "twe", "msm") makes paths straight where warping
 # gains little. For edit distances ("edr", "lcss") the wild value is one point that does not match,
-# however wild: "lcss" leaves it out, a gap in the path.
+# however wild: "lcss" leaves it out, a gap in the path. The colours are the costs of matching two
+# points under each distance; under the last two points match, or they do not.
 
 distances = {
     "dtw": {},
@@ -39,13 +40,10 @@ distances = {
 }
 fig, axes = plt.subplots(2, 3, figsize=(9, 6), sharex=True, sharey=True, layout="constrained")
 for ax, (metric, given) in zip(axes.flat, distances.items(), strict=True):
-    path, distance = warping_path(x, y, metric=metric, metric_params=given)
-    ax.imshow(np.abs(np.subtract.outer(x, y)), origin="lower", cmap="Greys")
-    ax.plot(path[:, 1], path[:, 0], ".", markersize=3)
-    ax.set_title(f"{metric}, distance {distance:.2f}", fontsize="medium")
-    print(f"{metric:<5} {len(path)} pairs of points")
-for ax in axes[-1]:
-    ax.set_xlabel("time in y")
-for ax in axes[:, 0]:
-    ax.set_ylabel("time in x")
+    display = AlignmentDisplay.from_series(
+        x, y, metric=metric, metric_params=given, series=False, axes=[ax]
+    )
+    ax.set_title(f"{metric}, distance {display.distance:.2f}", fontsize="medium")
+    ax.label_outer()
+    print(f"{metric:<5} {len(display.path)} pairs of points")
 plt.show()

@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engines import Warping
-from ..metrics import PointCost, dtw_path, pairwise_dtw
+from .._metrics import Distance, distance_of
+from ..metrics import pairwise_distances, warping_path
 from ..neighbors import DTWNearestNeighbor
+from ._costs import as_sets, first_point, label_of, matching_costs
 from ._style import COSTS, PanelsMixin, check_fitted, color_of
 
 __all__ = ["AlignmentDisplay"]
@@ -23,6 +24,9 @@ _MOST_PIXELS = 1000
 class AlignmentDisplay(PanelsMixin):
     """The warping path of two series on the matrix of their costs, the series along its sides.
 
+    The costs are those of matching two points under the distance. Where the path leaves points out,
+    under "erp", "edr" and "lcss", its line is broken, and the series have crosses.
+
     Make one with `from_series`, or with `from_estimator`.
 
     Parameters
@@ -32,16 +36,19 @@ class AlignmentDisplay(PanelsMixin):
     y : ndarray of shape (n_channels, n_timepoints)
         The series whose time runs to the right.
     path : ndarray of shape (n_steps, 2)
-        Matched time points of `x` and `y`.
+        Matched time points of `x` and `y`, of whole series also under "ddtw".
     distance : float
         The distance along the path.
     cost : {"squared", "absolute"} or callable, default "squared"
-        Cost of matching two points, summed over channels; a function as `skts.metrics.dtw_path`
-        takes it.
+        Cost of matching two points, as `skts.metrics.warping_path` takes it.
     radius : int or None, default None
         Half width of the band, in time points; None means no band.
     names : tuple of str, default ("x", "y")
         What the series are called.
+    metric : str, default "dtw"
+        The distance by its name, see `skts.metrics.pairwise_distances`.
+    metric_params : dict or None, default None
+        Parameters of the distance; None takes their defaults.
 
     Attributes
     ----------
@@ -54,11 +61,14 @@ class AlignmentDisplay(PanelsMixin):
     colorbar_ : matplotlib.colorbar.Colorbar or None
         The scale of the costs; None in axes that were given.
     path_line_ : matplotlib.lines.Line2D
-        The path.
+        The path, with NaN where it leaves points out.
+    gap_lines_ : list of matplotlib.lines.Line2D
+        Crosses on the points that the path leaves out: one for each channel of `x`, then of `y`.
+        Empty if the series are not shown, or the distance leaves no points out.
 
     See Also
     --------
-    skts.metrics.dtw_path : The path as an array.
+    skts.metrics.warping_path : The path as an array.
 
     Examples
     --------
@@ -79,6 +89,8 @@ class AlignmentDisplay(PanelsMixin):
         cost: str | Callable[[float, float], float] = "squared",
         radius: int | None = None,
         names: tuple[str, str] = ("x", "y"),
+        metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
     ) -> None:
         self.x = x
         self.y = y
@@ -87,6 +99,8 @@ class AlignmentDisplay(PanelsMixin):
         self.cost = cost
         self.radius = radius
         self.names = names
+        self.metric = metric
+        self.metric_params = metric_params
 
     @classmethod
     def from_series(
@@ -95,6 +109,7 @@ class AlignmentDisplay(PanelsMixin):
         y: ArrayLike,
         *,
         metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
         window: float | None = None,
         cost: str | Callable[[float, float], float] = "squared",
         alignment: str = "global",
@@ -108,15 +123,16 @@ class AlignmentDisplay(PanelsMixin):
         ----------
         x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             Two series, of any lengths and the same number of channels.
-        metric : {"dtw", "dog_keeper"}, default "dtw"
-            "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
+        metric : str, default "dtw"
+            A distance by its name, see `skts.metrics.pairwise_distances`.
+        metric_params : dict or None, default None
+            Parameters of the distance; None takes their defaults.
         window : int, float or None, default None
-            Sakoe-Chiba band, as in `skts.metrics.dtw_path`.
+            Sakoe-Chiba band, as in `skts.metrics.warping_path`.
         cost : {"squared", "absolute"} or callable, default "squared"
-            Cost of matching two points, summed over channels; a function as `skts.metrics.dtw_path`
-            takes it.
+            Cost of matching two points, as `skts.metrics.warping_path` takes it.
         alignment : {"global", "subsequence", "supersequence"}, default "global"
-            Which of the series may be matched in part.
+            Which of the series may be matched in part, under "dtw", "dog_keeper" and "ddtw".
         names : tuple of str, default ("x", "y")
             What the series are called.
         series : bool, default True
@@ -133,17 +149,19 @@ class AlignmentDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `dtw_path` refuses the series or options, or `axes` are not as many as there are
+            If `warping_path` refuses the series or options, or `axes` are not as many as there are
             panels.
         """
-        options: Any = {"metric": metric, "window": window, "cost": cost, "alignment": alignment}
-        path, distance = dtw_path(x, y, **options)
+        options: Any = {"metric": metric, "metric_params": metric_params, "cost": cost}
+        options |= {"window": window, "alignment": alignment}
+        path, distance = warping_path(x, y, **options)
         first, second = (_points(one) for one in (x, y))
+        left, right, warping = distance_of(**options).sides(*as_sets(first, second))
         radius = None
         if window is not None:
-            n, m = first.shape[1], second.shape[1]
-            radius = int(Warping(window=window).radius(n, m))
-        display = cls(first, second, path, distance, cost, radius, names)
+            radius = int(warping.radius(left.n_timepoints, right.n_timepoints))
+        path = path + first_point(metric)
+        display = cls(first, second, path, distance, cost, radius, names, metric, metric_params)
         return display.plot(series=series, axes=axes)
 
     @classmethod
@@ -195,11 +213,11 @@ class AlignmentDisplay(PanelsMixin):
         found = estimator.kneighbors([x], rank + 1, return_distance=False)[0, rank]
         kept = estimator._series
         neighbor = kept.values[found, :, : kept.lengths[found]]
-        options = {name: getattr(estimator, name) for name in ("metric", "window", "cost")}
-        options["alignment"] = estimator.alignment
+        names_of = ("metric", "metric_params", "window", "cost", "alignment")
+        options = {name: getattr(estimator, name) for name in names_of}
         if estimator.rotation_invariant:
             turned = [np.roll(neighbor, -shift, axis=1) for shift in range(neighbor.shape[1])]
-            neighbor = turned[int(np.argmin(pairwise_dtw([x], turned, **options)[0]))]
+            neighbor = turned[int(np.argmin(pairwise_distances([x], turned, **options)[0]))]
         label = estimator.classes_[estimator._y[found]]
         names = ("query", f"training series {found} (class {label})")
         return cls.from_series(x, neighbor, **options, names=names, series=series, axes=axes)
@@ -231,35 +249,44 @@ class AlignmentDisplay(PanelsMixin):
         axes = self._panels(axes, n_panels, partial(self._make_axes, n_panels))
         matrix = axes[0]
         n, m = self.x.shape[1], self.y.shape[1]
-        costs, steps = self._costs()
+        distance = distance_of(self.metric, self.metric_params, cost=self.cost)
+        costs, steps = self._costs(distance)
         # the square root of the cost: otherwise all low costs would have one colour
-        norm = PowerNorm(0.5) if self.cost == "squared" else None
+        norm = PowerNorm(0.5) if distance.warping.squared else None
         # the centres of pixels are the points that they show
-        extent: tuple[float, ...] = (-0.5 * steps[1], (costs.shape[1] - 0.5) * steps[1])
-        extent += (-0.5 * steps[0], (costs.shape[0] - 0.5) * steps[0])
+        ends = [
+            first_point(self.metric) + step * (place - 0.5)
+            for count, step in zip(costs.shape[::-1], steps[::-1], strict=True)
+            for place in (0, count)
+        ]
         self.image_ = matrix.imshow(
-            costs, origin="lower", aspect="auto", cmap=COSTS, norm=norm, extent=extent
+            costs, origin="lower", aspect="auto", cmap=COSTS, norm=norm, extent=ends
         )
         matrix.set_facecolor("0.85")
-        matrix.plot(self.path[:, 1], self.path[:, 0], color="k", linewidth=4)
-        (self.path_line_,) = matrix.plot(
-            self.path[:, 1], self.path[:, 0], color="w", linewidth=2, label="path"
-        )
+        matched, skips = self._line(), distance.warping.borders
+        for color, width in (("k", 4), ("w", 2)):
+            # a point between two gaps has no line
+            dots = {"marker": "o", "markersize": width, "markeredgewidth": 0} if skips else {}
+            (self.path_line_,) = matrix.plot(
+                matched[:, 1], matched[:, 0], color=color, linewidth=width, label="path", **dots
+            )
         matrix.set(xlim=(-0.5, m - 0.5), ylim=(-0.5, n - 0.5))
         labels = [f"time point of {name}" for name in self.names]
         matrix.set(xlabel=labels[1], ylabel=labels[0])
         self.colorbar_ = None
         if own:  # beside matrix and top alike, which share their time
             beside = [matrix, *axes[2:]]
-            label = "cost" if callable(self.cost) else f"{self.cost} difference"
-            self.colorbar_ = self.figure_.colorbar(self.image_, ax=beside, label=label)
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=beside, label=label_of(distance))
         title = f"distance {self.distance:.4g}"
         (matrix if n_panels == 1 else axes[2]).set_title(title)
+        self.gap_lines_ = []
         if series:
             left, top = axes[1:]
             for channel in range(len(self.x)):
                 left.plot(self.x[channel], np.arange(n), color=color_of(channel))
                 top.plot(self.y[channel], color=color_of(channel))
+            if skips:
+                self.gap_lines_ = self._mark_gaps(left, top)
             left.set_xlabel("value")
             top.set_ylabel("value")
             left.set_ylim(matrix.get_ylim())
@@ -285,22 +312,31 @@ class AlignmentDisplay(PanelsMixin):
         grid = figure.add_gridspec(2, 2, width_ratios=[1, 4], height_ratios=[1, 4])
         return [figure.add_subplot(grid[place]) for place in ((1, 1), (1, 0), (0, 1))]
 
-    def _costs(self) -> tuple[np.ndarray, tuple[int, int]]:
+    def _costs(self, distance: Distance) -> tuple[np.ndarray, tuple[int, ...]]:
         """Costs of pairs of every n-th point, NaN outside of the band; and n."""
         steps = tuple(-(-one.shape[1] // _MOST_PIXELS) for one in (self.x, self.y))
-        left, right = self.x[:, :: steps[0]], self.y[:, :: steps[1]]
-        costs = np.zeros((left.shape[1], right.shape[1]))
-        for a, b in zip(left, right, strict=True):
-            if callable(self.cost):
-                cost_of = np.vectorize(PointCost.of(self.cost), otypes=[np.float64])
-                costs += cost_of(a[:, np.newaxis], b)
-                continue
-            gap = np.abs(a[:, np.newaxis] - b)
-            costs += gap * gap if self.cost == "squared" else gap
+        costs = matching_costs(self.x, self.y, distance, steps)
         if self.radius is not None:
-            rows = np.arange(left.shape[1])[:, np.newaxis] * steps[0]
-            costs[np.abs(rows - np.arange(right.shape[1]) * steps[1]) > self.radius] = np.nan
+            rows, columns = (
+                np.arange(n) * step for n, step in zip(costs.shape, steps, strict=True)
+            )
+            costs[np.abs(rows[:, np.newaxis] - columns) > self.radius] = np.nan
         return costs, steps
+
+    def _line(self) -> np.ndarray:
+        """The path, with NaN between two pairs of points where some are left out."""
+        gaps = np.flatnonzero((np.diff(self.path, axis=0) > 1).any(axis=1)) + 1
+        return np.insert(self.path.astype(np.float64), gaps, np.nan, axis=0)
+
+    def _mark_gaps(self, left: Any, top: Any) -> list[Any]:
+        """Crosses on the points of both series that the path leaves out."""
+        style = {"marker": "x", "linestyle": "", "color": "k", "label": "left out"}
+        lines = []
+        for side, (ax, points) in enumerate(((left, self.x), (top, self.y))):
+            times = np.setdiff1d(np.arange(points.shape[1]), self.path[:, side])
+            for channel in points[:, times]:
+                lines += ax.plot(*((channel, times) if ax is left else (times, channel)), **style)
+        return lines
 
 
 def _points(x: ArrayLike) -> np.ndarray:

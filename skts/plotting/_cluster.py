@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..cluster import ClusterChoice, DTWKMeans, DTWKMedoids, KShapeClusterer
 from ..cluster._choice import distance_options
 from ..metrics import warping_path
+from ._costs import first_point
 from ._style import PanelsMixin, check_fitted, color_of
 
 __all__ = ["ClusterChoiceDisplay", "ClusterDisplay"]
@@ -223,8 +224,7 @@ def _matched(
     options = distance_options(estimator)
     only = slice(channel, channel + 1) if estimator.metric == "msm" else slice(None)
     path, _ = warping_path(center[only], x[only], engine=estimator.engine, **options)
-    # derivatives begin at the second point
-    path = path + (estimator.metric == "ddtw")
+    path = path + first_point(estimator.metric)
     n = center.shape[1]
     counts = np.bincount(path[:, 0], minlength=n)
     sums = np.bincount(path[:, 0], x[channel, path[:, 1]], minlength=n)

@@ -7,8 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import DTWNearestNeighbor
-from skts.metrics import dtw_path
-from skts.plotting import AlignmentDisplay
+from skts._metrics import METRICS
+from skts.metrics import dtw_path, warping_path
+from skts.plotting import AlignmentDisplay, _alignment
+from tests.reference_elastic import alike, apart, derivative, price, radius_of
 
 
 def test_path_on_the_costs(rng):
@@ -74,3 +76,198 @@ def test_a_turned_neighbour(rng):
     display = AlignmentDisplay.from_estimator(model, np.roll(X[1], 7))
     assert display.distance == 0
     assert_array_equal(display.y[0], np.roll(X[1], 7))
+
+
+PARAMS = {
+    "adtw": {"penalty": 0.3},
+    "edr": {"epsilon": 0.7},
+    "erp": {"gap": 0.4},
+    "lcss": {"epsilon": 0.7},
+    "msm": {"penalty": 0.3},
+    "shape_dtw": {"reach": 2},
+    "twe": {"nu": 0.01, "lmbda": 0.2},
+    "wdtw": {"g": 0.3},
+}
+
+
+def matching_cost(metric, x, y, i, j, cost="squared", **params):
+    """The cost of matching point i of x with point j of y, from the definitions of the papers."""
+    p, q = x[:, i], y[:, j]
+    if metric in ("edr", "lcss"):
+        epsilon = params.get("epsilon")
+        if epsilon is None:
+            epsilon = max(np.std(x), np.std(y)) / 4
+        return 0.0 if alike(p, q, epsilon) else 1.0
+    if metric in ("erp", "msm"):
+        return apart(p, q)
+    if metric == "twe":
+        nothing = np.zeros(len(x))
+        before = (x[:, i - 1] if i else nothing), (y[:, j - 1] if j else nothing)
+        return apart(p, q) + apart(*before) + 2 * params["nu"] * abs(i - j)
+    if metric == "wdtw":
+        n = max(x.shape[1], y.shape[1])
+        return price(p, q, cost) / (1 + np.exp(-params["g"] * (abs(i - j) - n / 2)))
+    return price(p, q, cost)
+
+
+def expected_costs(metric, x, y, radius=None, **options):
+    if metric == "ddtw":
+        x, y = derivative(x), derivative(y)
+    n, m = x.shape[1], y.shape[1]
+    return np.array(
+        [
+            [
+                np.nan
+                if radius is not None and abs(i - j) > radius
+                else matching_cost(metric, x, y, i, j, **options)
+                for j in range(m)
+            ]
+            for i in range(n)
+        ]
+    )
+
+
+def filled(image):
+    return np.ma.filled(image.get_array().astype(float), np.nan)
+
+
+@pytest.mark.parametrize("cost", ["squared", pytest.param("absolute", marks=pytest.mark.compiles)])
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_costs_of_every_distance(rng, metric, cost):
+    channels = 1 if metric == "msm" else 2
+    x, y = rng.normal(size=(channels, 11)), rng.normal(size=(channels, 9))
+    window = 4
+    if metric == "euclidean":
+        y, window = rng.normal(size=(channels, 11)), None
+    options = {"metric": metric, "metric_params": PARAMS.get(metric), "cost": cost}
+    display = AlignmentDisplay.from_series(x, y, window=window, **options)
+    params = PARAMS.get(metric, {})
+    expected = expected_costs(metric, x, y, window, cost=cost, **params)
+    assert_allclose(filled(display.image_), expected, rtol=1e-12, atol=1e-13)
+    path, distance = warping_path(x, y, window=window, **options)
+    first = 1 if metric == "ddtw" else 0
+    assert_array_equal(display.path, path + first)
+    assert display.distance == distance
+    # each pixel is centred on its points
+    left, right, low, high = display.image_.get_extent()
+    n, m = expected.shape
+    assert (left, right, low, high) == (first - 0.5, m + first - 0.5, first - 0.5, n + first - 0.5)
+    drawn = display.path_line_.get_xydata()
+    assert_array_equal(drawn[~np.isnan(drawn[:, 0])], display.path[:, ::-1])
+    axes = display.axes_[0]
+    assert axes.get_xlim() == (-0.5, y.shape[1] - 0.5)
+    assert axes.get_ylim() == (-0.5, x.shape[1] - 0.5)
+    words = {"edr": "epsilon", "lcss": "epsilon", "twe": "cost", "erp": "absolute"}
+    words |= {"msm": "absolute"}
+    assert words.get(metric, cost) in display.colorbar_.ax.get_ylabel()
+    # some paths add up to the distance cell by cell
+    if metric in ("dtw", "ddtw", "euclidean", "shape_dtw", "wdtw"):
+        total = expected[path[:, 0], path[:, 1]].sum()
+        assert distance == pytest.approx(total**0.5 if cost == "squared" else total)
+
+
+def gaps_of(path, side, n):
+    return [i for i in range(n) if i not in path[:, side].tolist()]
+
+
+@pytest.mark.parametrize("metric", ["edr", "erp", "lcss"])
+def test_points_that_are_left_out(metric):
+    x = np.array([[0.0, 1.0, 9.0, 2.0, 3.0, -9.0, 1.0, 5.0]])
+    y = np.array([[7.0, 0.0, 1.0, 2.0, 3.0, 1.0]])
+    params = {} if metric == "erp" else {"epsilon": 0.25}
+    display = AlignmentDisplay.from_series(x, y, metric=metric, metric_params=params)
+    path, distance = warping_path(x, y, metric=metric, metric_params=params)
+    pieces = []
+    for place, pair in enumerate(path.tolist()):
+        before = path[place - 1].tolist()
+        if place and max(pair[0] - before[0], pair[1] - before[1]) > 1:
+            pieces.append([np.nan, np.nan])
+        pieces.append(pair[::-1])
+    assert len(pieces) > len(path)
+    assert_array_equal(display.path_line_.get_xydata(), pieces)
+    assert display.path_line_.get_marker() == "o"
+    crosses_of_x, crosses_of_y = display.gap_lines_
+    skipped = gaps_of(path, 0, 8), gaps_of(path, 1, 6)
+    assert all(skipped)
+    assert_array_equal(crosses_of_x.get_xydata(), [[x[0, i], i] for i in skipped[0]])
+    assert_array_equal(crosses_of_y.get_xydata(), [[i, y[0, i]] for i in skipped[1]])
+    assert crosses_of_x.axes is display.axes_[1] and crosses_of_y.axes is display.axes_[2]
+    if metric == "erp":  # matched points, and what those cost that are left out
+        total = sum(abs(x[0, i] - y[0, j]) for i, j in path)
+        total += sum(abs(x[0, i]) for i in skipped[0]) + sum(abs(y[0, i]) for i in skipped[1])
+        assert distance == pytest.approx(total)
+    alone = display.plot(series=False)
+    assert alone.gap_lines_ == []
+
+
+def test_a_path_without_points():
+    display = AlignmentDisplay.from_series([0, 0, 0], [9, 9], metric="lcss")
+    assert display.distance == 1 and display.path.shape == (0, 2)
+    assert len(display.path_line_.get_xydata()) == 0
+    assert [len(line.get_xydata()) for line in display.gap_lines_] == [3, 2]
+    assert_array_equal(display.image_.get_array(), np.ones((3, 2)))
+
+
+def test_edr_takes_its_epsilon_from_both_series(rng):
+    x, y = rng.normal(size=(2, 9)), 3 * rng.normal(size=(2, 7))
+    display = AlignmentDisplay.from_series(x, y, metric="edr")
+    assert_array_equal(display.image_.get_array(), expected_costs("edr", x, y))
+
+
+def test_bands_as_shares(rng):
+    x, y = rng.normal(size=(1, 12)), rng.normal(size=(1, 11))
+    for metric, n in (("dtw", 12), ("ddtw", 10), ("msm", 12)):
+        display = AlignmentDisplay.from_series(x, y, metric=metric, window=0.25)
+        assert display.radius == radius_of(0.25, n, n - 1) == 3
+        expected = expected_costs(metric, x, y, 3, **PARAMS.get(metric, {}))
+        assert_array_equal(np.isnan(filled(display.image_)), np.isnan(expected))
+
+
+@pytest.mark.parametrize("metric", ["ddtw", "lcss", "twe", "wdtw"])
+def test_every_nth_point_of_long_series(rng, monkeypatch, metric):
+    monkeypatch.setattr(_alignment, "_MOST_PIXELS", 5)
+    x, y = rng.normal(size=(1, 14)), rng.normal(size=(1, 9))
+    display = AlignmentDisplay.from_series(
+        x, y, metric=metric, metric_params=PARAMS.get(metric), window=6
+    )
+    expected = expected_costs(metric, x, y, 6, **PARAMS.get(metric, {}))
+    assert_allclose(filled(display.image_), expected[::3, ::2], rtol=1e-12, atol=1e-13)
+    first = 1 if metric == "ddtw" else 0
+    rows, columns = expected[::3, ::2].shape
+    wanted = (first - 1, first + 2 * columns - 1, first - 1.5, first + 3 * rows - 1.5)
+    assert_allclose(display.image_.get_extent(), wanted)
+
+
+def test_neighbours_under_other_distances(rng):
+    X, y = rng.normal(size=(6, 20)), [0, 1] * 3
+    query = rng.normal(size=20)
+    options = {"metric": "msm", "metric_params": {"penalty": 0.2}, "window": 5}
+    model = DTWNearestNeighbor(**options).fit(X, y)
+    distances, indices = model.kneighbors([query])
+    display = AlignmentDisplay.from_estimator(model, query)
+    assert display.distance == distances[0, 0]
+    assert_array_equal(display.y[0], X[indices[0, 0]])
+    assert (display.metric, display.metric_params) == ("msm", {"penalty": 0.2})
+    model = DTWNearestNeighbor(metric="euclidean", rotation_invariant=True).fit(X, y)
+    display = AlignmentDisplay.from_estimator(model, np.roll(X[4], 6))
+    assert display.distance == 0
+    assert_array_equal(display.y[0], np.roll(X[4], 6))
+
+
+def test_refusals_are_those_of_the_path(rng):
+    x = rng.normal(size=(2, 8))
+    wrong = [
+        {"metric": "unknown"},
+        {"metric": "msm"},
+        {"metric": "twe", "metric_params": {"gap": 1}},
+        {"metric": "euclidean", "window": 1},
+        {"metric": "lcss", "alignment": "subsequence"},
+        {"metric": "adtw", "cost": lambda a, b: 0.0},
+        {"metric": "erp", "metric_params": 1},
+    ]
+    for options in wrong:
+        with pytest.raises(ValueError) as wanted:
+            warping_path(x, x, **options)
+        with pytest.raises(ValueError) as found:
+            AlignmentDisplay.from_series(x, x, **options)
+        assert str(found.value) == str(wanted.value)
