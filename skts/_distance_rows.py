@@ -7,11 +7,12 @@ the memory that there is changes no answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ._metrics import distance_of
+from ._validation import check_distances
 from .engines import REFERENCE, DTWMatrix, Engine, SBDMatrix, Series, Shapes, find_engine, run
 
 __all__ = ["DistanceRows", "rows_of", "silhouettes"]
@@ -40,6 +41,24 @@ class DistanceRows:
         self.step = max(1, min(n, int(PART_SHARE * budget) // (8 * n)))
         self._whole: np.ndarray | None = None
         self._fits = 8 * n * n <= SHARE * budget
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> Self:
+        """Return the rows of a matrix that is there already.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (n_series, n_series)
+            The distances.
+
+        Returns
+        -------
+        DistanceRows
+            Its rows, without copies.
+        """
+        rows = cls(matrix, _none_left)
+        rows._whole, rows._fits = matrix, True
+        return rows
 
     def __len__(self) -> int:
         return len(self.series)
@@ -114,6 +133,10 @@ class DistanceRows:
         return sums
 
 
+def _none_left(left: Any, right: Any) -> np.ndarray:
+    raise AssertionError("A distance is computed where all are there.")
+
+
 def rows_of(
     series: Series,
     options: dict[str, Any],
@@ -126,7 +149,7 @@ def rows_of(
     Parameters
     ----------
     series : Series
-        The set.
+        The set; under "precomputed" the rows of the matrix.
     options : dict
         ``metric``, and others of `silhouette_samples`.
     engine : str, Engine or None
@@ -147,6 +170,8 @@ def rows_of(
         If options contradict each other.
     """
     given: dict[str, Any] = {"engine": engine, "n_jobs": n_jobs, "verbose": verbose}
+    if options["metric"] == "precomputed":
+        return DistanceRows.of(check_distances(series))
     if options["metric"] == "sbd":
         shapes = _shapes(series, options)
         return DistanceRows(shapes, _between_shapes(given))

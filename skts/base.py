@@ -25,6 +25,7 @@ from ._validation import (
     form_of,
     is_3d,
     is_list_of_series,
+    read_distances,
     transposed,
 )
 from .engines import Engine, Reduction, Series, run, run_all
@@ -120,10 +121,26 @@ class SeriesMixin:
         super().__setstate__(state)  # type: ignore[misc]  # scikit-learn's
 
     def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""
+        """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding.
+
+        A precomputed matrix of distances is cut along both axes, and positive.
+        """
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # scikit-learn's
         tags.input_tags.three_d_array = True
+        tags.input_tags.pairwise = tags.input_tags.positive_only = self._precomputed
         return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether samples are rows of a matrix of distances to the training series."""
+        metric = getattr(self, "metric", None)
+        return isinstance(metric, str) and metric == "precomputed"
+
+    def _check_rows(self, X: Any, *, new: bool = True) -> Series:
+        """Check series, or rows of a matrix of distances where these are precomputed."""
+        if self._precomputed:
+            return read_distances(X, estimator=self)
+        return check_series(X, estimator=self, new=new)
 
     def _remember_form(self, X: Any, series: Series) -> None:
         """Remember width, names and channels of training data that have been checked."""
@@ -138,7 +155,7 @@ class SeriesMixin:
 
         A 2-D array must have the width of the training data; lists and 3-D are of any length.
         """
-        series = check_series(X, estimator=self, new=False)
+        series = self._check_rows(X, new=False)
         self._compare_form(X, series.n_channels, series.n_timepoints)
         return series
 

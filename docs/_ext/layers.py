@@ -120,7 +120,7 @@ IMPORTS = {
         "base",
         "engines",
     },
-    "_distance_rows": {"_metrics", "engines"},
+    "_distance_rows": {"_metrics", "_validation", "engines"},
     "_alignment": {"_metrics", "engines"},
     "tree": {"_parameters", "_validation", "base", "engines", "exceptions", "_scalars", "_summary"},
     "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},

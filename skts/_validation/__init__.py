@@ -1,5 +1,6 @@
 """Validation of what users give: series in any form, labels, weights."""
 
+from .distances import check_distances, read_distances
 from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
 from .layout import check_layout
 from .scale import LARGEST, LEAST
@@ -17,6 +18,7 @@ __all__ = [
     "LARGEST",
     "LEAST",
     "as_host",
+    "check_distances",
     "form_of",
     "check_layout",
     "check_more_points",
@@ -30,6 +32,7 @@ __all__ = [
     "is_3d",
     "is_list_of_series",
     "one_label_each",
+    "read_distances",
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
     "transposed",

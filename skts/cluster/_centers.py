@@ -19,13 +19,18 @@ __all__ = ["CentersMixin", "averaged", "check_enough", "replaced", "with_nan"]
 class CentersMixin(SeriesMixin):
     """Clusterers whose centres are series of any length, with which new series are compared."""
 
-    cluster_centers_: np.ndarray
+    cluster_centers_: Any
     n_channels_: int
 
     def _compared(self, X: Any) -> tuple[Series, Series]:
         """Series, and the centres."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
+        if self.cluster_centers_ is None:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to precomputed distances and holds no "
+                "series: fit it anew."
+            )
         series = self._validate_series(X)
         # an attribute that everybody may change, or that a damaged pickle has brought
         given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)

@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from .._distance_rows import rows_of, silhouettes
 from .._scalars import takes_plain
-from .._validation import check_series
 from ..engines import TIE
 from ._dtw_kmeans import DTWKMeans
 from ._dtw_kmedoids import DTWKMedoids
@@ -68,7 +67,8 @@ def choose_n_clusters(
     estimator : DTWKMeans, DTWKMedoids or KShapeClusterer
         What to fit, with all its parameters; it is cloned and stays as it is.
     X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
-        Series; or a list of arrays of any lengths.
+        Series; or a list of arrays of any lengths. For `DTWKMedoids` with ``metric="precomputed"``
+        their distances, a square matrix.
     n_clusters : iterable of int, default range(2, 11)
         Numbers to try, 2 at least, and fewer than there are series.
 
@@ -121,7 +121,7 @@ def choose_n_clusters(
             f"estimator is a {type(estimator).__name__}; DTWKMeans, DTWKMedoids or KShapeClusterer "
             "is needed here."
         )
-    series = check_series(X)
+    series = estimator._check_rows(X)
     numbers = _check_numbers(n_clusters, len(series))
     fits = [clone(estimator).set_params(n_clusters=k).fit(X) for k in numbers]
     # a private copy, to which engines tie what they make of it

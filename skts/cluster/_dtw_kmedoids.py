@@ -17,13 +17,14 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from .._distance_rows import DistanceRows
 from .._log import tell
-from .._metrics import COST, METRIC, METRIC_PARAMS, WINDOW, Distance, distance_of
+from .._metrics import COST, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
-from .._validation import as_host, check_series, is_3d
-from ..engines import DTWMatrix, DTWNeighbors, Series, get_engine
+from .._validation import as_host, check_distances, is_3d
+from ..engines import DTWMatrix, DTWNeighbors, Engine, Series, get_engine
 from ._centers import CentersMixin, check_enough, with_nan
 from ._medoids import Start, alternate, draw, swap
 
@@ -64,7 +65,9 @@ class DTWKMedoids(
     max_iter : int, default 100
         Passes over all series of a run at most, or iterations.
     metric : str, default "dtw"
-        The distance, a name of `skts.metrics.pairwise_distances`.
+        The distance, a name of `skts.metrics.pairwise_distances`. With "precomputed", `X` is a
+        matrix of distances to the training series, square in `fit`, and no other option of the
+        distance is used.
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
         their defaults.
@@ -96,7 +99,7 @@ class DTWKMedoids(
         Numbers of the training series that are medoids, in the order of the numbers in `labels_`.
     cluster_centers_ : ndarray of shape (n_clusters, n_timepoints)
         The medoids; of shape (n_clusters, n_channels, n_timepoints) for 3-D input or several
-        channels. Shorter ones end in NaN.
+        channels. Shorter ones end in NaN. None with ``metric="precomputed"``.
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each series, the same as `predict` of the training series.
     inertia_ : float
@@ -140,6 +143,10 @@ class DTWKMedoids(
     `set_params(metric=...)` or `set_params(window=...)` they compare series with the medoids of the
     last `fit` by the new distance.
 
+    A precomputed matrix holds in row i and column j the distance of series i to series j; it need
+    not be symmetric. `predict`, `transform` and `score` take a row for each series, with a column
+    for each training series, of which those of the medoids count.
+
     References
     ----------
     .. [1] Kaufman, Rousseeuw. "Finding groups in data: an introduction to cluster analysis". Wiley,
@@ -160,6 +167,10 @@ class DTWKMedoids(
     array([0, 2])
     >>> model.predict([[0, 0, 0, 0, 9, 0]])
     array([0], dtype=int32)
+    >>> from skts.metrics import pairwise_distances
+    >>> D = pairwise_distances(X, metric="msm")
+    >>> DTWKMedoids(2, metric="precomputed", init="build").fit(D).medoid_indices_
+    array([0, 2])
     """
 
     _own_verbose = 1  # iterations
@@ -169,7 +180,7 @@ class DTWKMedoids(
         "init": [StrOptions({"k-means++", "build", "random"}), "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "metric": METRIC,
+        "metric": [StrOptions({*METRICS, "precomputed"})],
         "metric_params": METRIC_PARAMS,
         "cost": COST,
         "window": WINDOW,
@@ -217,7 +228,8 @@ class DTWKMedoids(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
-            Series; or a list of arrays of any lengths. NaN at the end is padding.
+            Series; or a list of arrays of any lengths. NaN at the end is padding. With
+            ``metric="precomputed"`` their distances, of shape (n_samples, n_samples).
         y : ignored
             There for pipelines.
 
@@ -231,35 +243,35 @@ class DTWKMedoids(
         ValueError
             If there are fewer series than clusters; if `init` holds other than the numbers of
             `n_clusters` different series; if options of the distance contradict each other; if a
-            series holds infinity, or NaN before its last value.
+            series holds infinity, or NaN before its last value; if precomputed distances are not
+            square, or one is negative or NaN.
         """
         get_engine(self.engine)
-        distance = self._distance()
-        series = check_series(X, estimator=self)
+        distance = None if self._precomputed else self._distance()
+        series = self._check_rows(X)
+        if distance is None:
+            check_distances(series)
         check_enough(series, self.n_clusters)
         given = self._given_medoids(len(series))
         # what engines prepare lives as long as this copy
         private = series.freeze()
-        compared, _, warping = distance.sides(private, private)
-        engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
-
-        def _between(left: Series, right: Series) -> np.ndarray:
-            if warping.symmetric:
-                found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
-                return found
-            # rows are of medoids, and a function gets the point of the other series first
-            found = self._run(DTWMatrix(right, left, warping), engine)
-            return np.ascontiguousarray(found.T)
-
-        rows = DistanceRows(compared, _between)
+        if distance is None:
+            # as those that are computed: rows are of medoids
+            rows = DistanceRows.of(np.ascontiguousarray(series.values[:, 0].T))
+            engine = get_engine(self.engine)
+        else:
+            rows, engine = self._computed(private, distance)
         best = self._best_of_runs(rows, given)
         medoids = best.medoids
         self._warn(best)
-        flat = series.n_channels == 1 and not is_3d(X)
-        values = with_nan(private.take(medoids.indices))
+        centers = None
+        if distance is not None:
+            flat = series.n_channels == 1 and not is_3d(X)
+            centers = with_nan(private.take(medoids.indices))
+            centers = centers[:, 0] if flat else centers
         fitted = {
             "medoid_indices_": medoids.indices,
-            "cluster_centers_": values[:, 0] if flat else values,
+            "cluster_centers_": centers,
             "labels_": medoids.labels.astype(np.int32),
             "inertia_": medoids.inertia,
             "history_": np.array(best.history),
@@ -278,15 +290,14 @@ class DTWKMedoids(
         Parameters
         ----------
         X : array-like or list of array-like
-            Series.
+            Series; with ``metric="precomputed"`` their distances to all training series.
 
         Returns
         -------
         ndarray of shape (n_samples,), int32
             Clusters.
         """
-        labels: np.ndarray = self._nearest(X).indices[:, 0].astype(np.int32)
-        return labels
+        return self._nearest(X)[0].astype(np.int32)
 
     def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Return the distance of each series to each medoid.
@@ -294,13 +305,15 @@ class DTWKMedoids(
         Parameters
         ----------
         X : array-like or list of array-like
-            Series.
+            Series; with ``metric="precomputed"`` their distances to all training series.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
             Distances as `skts.metrics.pairwise_distances` returns them.
         """
+        if self._precomputed:
+            return self._to_medoids(X)
         distances: np.ndarray = self._run(DTWMatrix(*self._distance().sides(*self._compared(X))))
         return distances
 
@@ -310,7 +323,7 @@ class DTWKMedoids(
         Parameters
         ----------
         X : array-like or list of array-like
-            Series.
+            Series; with ``metric="precomputed"`` their distances to all training series.
         y : ignored
             There for pipelines.
 
@@ -319,16 +332,42 @@ class DTWKMedoids(
         float
             The greater the better; at most 0.
         """
-        return -float(np.sum(self._nearest(X).distances[:, 0]))
+        return -float(np.sum(self._nearest(X)[1]))
 
     def _distance(self) -> Distance:
         """The distance, with its options."""
         return distance_of(self.metric, self.metric_params, cost=self.cost, window=self.window)
 
-    def _nearest(self, X: Any) -> Any:
+    def _nearest(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The nearest medoid of each series, and the distance to it."""
+        if self._precomputed:
+            distances = self._to_medoids(X)
+            return distances.argmin(axis=1), distances.min(axis=1)
         series, centers, warping = self._distance().sides(*self._compared(X))
-        return self._run(DTWNeighbors(series, centers, 1, warping=warping))
+        found = self._run(DTWNeighbors(series, centers, 1, warping=warping))
+        return found.indices[:, 0], found.distances[:, 0]
+
+    def _to_medoids(self, X: Any) -> np.ndarray:
+        """Distances to the medoids, of rows of distances to all training series."""
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        matrix = check_distances(self._validate_series(X), self.labels_.size)
+        return matrix[:, self.medoid_indices_]
+
+    def _computed(self, series: Series, distance: Distance) -> tuple[DistanceRows, Engine]:
+        """Distances of medoids to all series, none of them computed yet, and the engine."""
+        compared, _, warping = distance.sides(series, series)
+        engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
+
+        def _between(left: Series, right: Series) -> np.ndarray:
+            if warping.symmetric:
+                found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
+                return found
+            # rows are of medoids, and a function gets the point of the other series first
+            found = self._run(DTWMatrix(right, left, warping), engine)
+            return np.ascontiguousarray(found.T)
+
+        return DistanceRows(compared, _between), engine
 
     def _given_medoids(self, n_samples: int) -> np.ndarray | None:
         """Numbers of series that `init` holds; None where it is a word."""

@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._metrics import ALIGNMENT, COST, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS
 from .._scalars import takes_plain
-from .._validation import check_series
+from .._validation import check_distances
 from ..base import SeriesMixin
 from ..engines import (
     DTWNeighbors,
@@ -32,7 +31,7 @@ from ..engines import (
     match_spans,
 )
 
-__all__ = ["NeighborsMixin", "check_distances", "weigh"]
+__all__ = ["NeighborsMixin", "weigh"]
 
 
 class NeighborsMixin(SeriesMixin):
@@ -89,9 +88,9 @@ class NeighborsMixin(SeriesMixin):
 
     def _keep(self, X: ArrayLike | list[ArrayLike]) -> None:
         """Keep training series that have been compared with their labels."""
-        series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
+        series = self._check_rows(X).freeze()
         if self._precomputed:
-            check_distances(series, len(series))
+            check_distances(series)
         engine = get_engine(self.engine, self._search(series, series, 1))
         self._remember_form(X, series)
         self.engine_ = engine.name
@@ -429,12 +428,6 @@ class NeighborsMixin(SeriesMixin):
             return self._series, np.arange(self.n_samples_fit_)
         return self._validate_series(X), None
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: a precomputed matrix is cut along both axes, and positive."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = self._precomputed
-        return tags
-
     @property
     def _every_shift(self) -> bool:
         """Whether all shifts are tried: of a function as the cost no bounds are known."""
@@ -449,10 +442,6 @@ class NeighborsMixin(SeriesMixin):
             return check_distances(queries, self.n_samples_fit_).copy()
         warping = self._distance().warping
         return distances_of_all_shifts(queries, self._series, warping, self._run)
-
-    @property
-    def _precomputed(self) -> bool:
-        return self.metric == "precomputed"
 
     def _distance(self) -> Distance:
         """The distance, with its options; of precomputed ones any."""
@@ -528,41 +517,6 @@ def _check_weights(found: np.ndarray, distances: np.ndarray) -> np.ndarray:
             f"{distances[row, column]:g}; return numbers, of which inf counts more than all others."
         )
     return found
-
-
-def check_distances(matrix: Series, n_columns: int) -> np.ndarray:
-    """Return a matrix of distances to the training series, or say what is wrong with it.
-
-    Parameters
-    ----------
-    matrix : Series
-        The rows of the matrix.
-    n_columns : int
-        Number of training series.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_columns)
-        The matrix.
-
-    Raises
-    ------
-    ValueError
-        If it has another shape, or a distance is negative.
-    """
-    values = matrix.values[:, 0, :]
-    if matrix.n_channels != 1 or values.shape[1] != n_columns:
-        raise ValueError(
-            f"Precomputed metric requires shape (n_queries, n_indexed). Got "
-            f"{(len(values), values.shape[1])} for {n_columns} indexed."
-        )
-    if np.any(values < 0):
-        row, column = np.argwhere(values < 0)[0]
-        raise ValueError(
-            "Negative values in data passed as precomputed distances: "
-            f"{values[row, column]:g} in row {row}, column {column}."
-        )
-    return values
 
 
 def _nearest_of(

@@ -17,8 +17,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
+from .._validation import check_distances
 from ..engines import get_engine
-from ._base import NeighborsMixin, check_distances, weigh
+from ._base import NeighborsMixin, weigh
 
 __all__ = ["DTWNearestNeighbor"]
 

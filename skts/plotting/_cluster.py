@@ -91,7 +91,7 @@ class ClusterDisplay(PanelsMixin):
         Parameters
         ----------
         estimator : DTWKMeans, DTWKMedoids or KShapeClusterer
-            A fitted estimator.
+            A fitted estimator, not with ``metric="precomputed"``.
         X : array-like or list of array-like
             Series, those of `fit` or others.
         channel : int, default 0
@@ -113,13 +113,16 @@ class ClusterDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `axes` are not as many as there are panels, or there is no such channel.
+            If `axes` are not as many as there are panels, there is no such channel, or the
+            estimator was fitted to distances.
         """
         kinds = (DTWKMeans, DTWKMedoids)
         check_fitted(estimator, (*kinds, KShapeClusterer))
         if not 0 <= channel < estimator.n_channels_:
             raise ValueError(f"channel={channel} is not among the {estimator.n_channels_} of X.")
         centers = estimator.cluster_centers_
+        if centers is None:
+            raise ValueError("An estimator with metric='precomputed' holds no series to draw.")
         centers = centers[:, channel] if centers.ndim == 3 else centers
         shown = _Shown(channel, max_members, aligned)
         if isinstance(estimator, kinds):

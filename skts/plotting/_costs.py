@@ -78,7 +78,7 @@ def matching_costs(
         epsilon = max(numbers) if warping.epsilon is None else warping.epsilon
         return (_largest_gaps(*sides) > epsilon).astype(np.float64)
     if isinstance(warping, CustomWarping):
-        return _summed_by_function(*sides, warping)
+        return _summed_by_function(sides[0], sides[1], warping)
     costs = _summed(*sides, squared=warping.squared)
     places = [np.arange(0, side.shape[1], n) for side, n in zip(points, steps, strict=True)]
     apart = np.abs(places[0][:, np.newaxis] - places[1])

@@ -10,29 +10,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWKMedoids, config_context
 from skts._distance_rows import DistanceRows
 from skts._metrics import METRICS
+from skts.cluster import choose_n_clusters
 from skts.cluster._medoids import Medoids, alternate, draw, swap
 from skts.datasets import make_warped_shapes
-from skts.engines import Series, find_engine
+from skts.engines import find_engine
 from skts.metrics import pairwise_distances
 from tests import reference_medoids as reference
 from tests.contract import check_described, check_with_scikit_learn
 
 STORED = Path(__file__).parents[1] / "data" / "peers" / "medoids.npz"
-
-
-class Given(DistanceRows):
-    """Rows of a matrix that is there."""
-
-    def __init__(self, D):
-        n = len(D)
-        super().__init__(Series(np.zeros((n, 1, 1)), np.ones(n, np.int64)), None)
-        self._whole = np.array(D, float)
 
 
 def drawn(rng, n, kind):
@@ -60,7 +56,7 @@ def test_swaps_are_those_of_plain_loops(rng, kind):
         start = rng.choice(n, k, replace=False)
         for max_iter in (1, 2, 100):
             medoids, passes, history = reference.swapped(D, start, max_iter)
-            found = swap(Given(D), start, max_iter, silent)
+            found = swap(DistanceRows.of(D), start, max_iter, silent)
             assert found.n_iter == passes
             kept = np.unique(reference.labels_of(D, medoids))
             if kept.size == k:
@@ -82,12 +78,12 @@ def test_alternation_is_that_of_plain_loops(rng, kind):
         D, start = drawn(rng, n, kind), rng.choice(n, k, replace=False)
         medoids, history = reference.alternated(D, start, 100)
         told = []
-        found = alternate(Given(D), start, 100, lambda *one, told=told: told.append(one))
+        found = alternate(DistanceRows.of(D), start, 100, lambda *one, told=told: told.append(one))
         assert_array_equal(found.medoids.indices, medoids)
         assert_allclose(found.history, history, rtol=1e-12)
         assert found.converged and found.n_iter == len(history)
         for most in (1, 2):
-            stopped = alternate(Given(D), start, most, silent)
+            stopped = alternate(DistanceRows.of(D), start, most, silent)
             assert_array_equal(stopped.medoids.indices, reference.alternated(D, start, most)[0])
         assert [number for number, _ in told] == list(range(found.n_iter + 1))
         assert_allclose([inertia for _, inertia in told[: len(history)]], history, rtol=1e-12)
@@ -96,25 +92,25 @@ def test_alternation_is_that_of_plain_loops(rng, kind):
 def test_starts(rng):
     for kind in ("ties", "zeros", "any"):
         D = drawn(rng, 11, kind)
-        assert_array_equal(draw(Given(D), 4, "build", None), reference.built(D, 4))
+        assert_array_equal(draw(DistanceRows.of(D), 4, "build", None), reference.built(D, 4))
         for init in ("k-means++", "random", "build"):
             for k in (1, 2, 11):
-                found = draw(Given(D), k, init, np.random.RandomState(3))
+                found = draw(DistanceRows.of(D), k, init, np.random.RandomState(3))
                 assert np.unique(found).size == k
         for seed in range(9):
-            found = draw(Given(D), 5, "k-means++", np.random.RandomState(seed))
+            found = draw(DistanceRows.of(D), 5, "k-means++", np.random.RandomState(seed))
             assert_array_equal(found, reference.scattered(D, 5, np.random.RandomState(seed)))
     # nothing but zeros: the lowest numbers that are left
-    found = draw(Given(np.zeros((5, 5))), 5, "k-means++", np.random.RandomState(0))
+    found = draw(DistanceRows.of(np.zeros((5, 5))), 5, "k-means++", np.random.RandomState(0))
     assert_array_equal(np.sort(found), np.arange(5))
     # distances are the weights, so that a series at 0 is never drawn
     D = np.array([[0, 0, 1.0], [0, 0, 1], [1, 1, 0]])
     for seed in range(20):
-        assert 2 in draw(Given(D), 2, "k-means++", np.random.RandomState(seed))
+        assert 2 in draw(DistanceRows.of(D), 2, "k-means++", np.random.RandomState(seed))
 
 
 def test_no_row_is_read_after_the_last_try():
-    class Counted(Given):
+    class Counted(DistanceRows):
         read = 0
 
         def parts(self):
@@ -123,7 +119,7 @@ def test_no_row_is_read_after_the_last_try():
                 yield index, row[np.newaxis]
 
     x = np.array([0.0, 5, 6, 7, 8])
-    rows = Counted(np.abs(x[:, None] - x))
+    rows = Counted.of(np.abs(x[:, None] - x))
     found = swap(rows, np.array([0]), 100, silent)
     # in the first pass 5 and then 6 take the place; in the second all before them are tried again
     assert found.n_iter == 2 and found.medoids.indices == [2]
@@ -132,10 +128,10 @@ def test_no_row_is_read_after_the_last_try():
 
 def test_clusters_without_series():
     D = np.array([[0.0, 0, 5, 7], [0, 0, 5, 7], [5, 5, 0, 2], [7, 7, 2, 0]])
-    medoids = Medoids(np.array([0, 1]), D[[0, 1]]).fill(Given(D))
+    medoids = Medoids(np.array([0, 1]), D[[0, 1]]).fill(DistanceRows.of(D))
     assert_array_equal(medoids.indices, [0, 3])
     assert_array_equal(medoids.labels, [0, 0, 1, 1])
-    alike = Medoids(np.array([0, 1, 2]), np.zeros((3, 4))).fill(Given(np.zeros((4, 4))))
+    alike = Medoids(np.array([0, 1, 2]), np.zeros((3, 4))).fill(DistanceRows.of(np.zeros((4, 4))))
     assert_array_equal(alike.indices, [0])
     assert not alike.labels.any()
 
@@ -185,7 +181,7 @@ def test_stored_medoids_of_kmedoids(fast_engine, kind, k):
         )
     method = "alternate" if kind == "alternation" else "pam"
     if kind == "build":
-        found = draw(Given(pairwise_distances(X, engine=fast_engine)), k, "build", None)
+        found = draw(DistanceRows.of(pairwise_distances(X, engine=fast_engine)), k, "build", None)
         assert_array_equal(found, medoids)
         return
     model = DTWKMedoids(k, method=method, init=start, engine=fast_engine).fit(X)
@@ -231,8 +227,10 @@ def test_every_distance(fast_engine, rng, metric):
     again = pairwise_distances(data, list(data), metric=metric, engine=fast_engine)
     assert_array_equal(D, D.T)
     assert_array_equal(D, again)
-    start = draw(Given(D), 3, "k-means++", np.random.RandomState(0))
-    assert_array_equal(model.medoid_indices_, swap(Given(D), start, 100, silent).medoids.indices)
+    start = draw(DistanceRows.of(D), 3, "k-means++", np.random.RandomState(0))
+    assert_array_equal(
+        model.medoid_indices_, swap(DistanceRows.of(D), start, 100, silent).medoids.indices
+    )
     assert_array_equal(model.predict(data), model.labels_)
 
 
@@ -340,6 +338,156 @@ def test_scikit_learn(fast_engine):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check_with_scikit_learn(DTWKMedoids(engine=fast_engine))
+
+
+def both(rng, n=14):
+    """Series and others, their distances within, and those to the first ones."""
+    X, Q = rng.normal(size=(n, 6)), rng.normal(size=(5, 6))
+    return (
+        X,
+        Q,
+        pairwise_distances(X, metric="euclidean"),
+        pairwise_distances(Q, X, metric="euclidean"),
+    )
+
+
+@pytest.mark.parametrize("init", ["k-means++", "build", "random", [3, 0, 7]])
+@pytest.mark.parametrize("method", ["pam", "alternate"])
+def test_precomputed_distances_give_the_same_answers(rng, method, init):
+    X, Q, D, E = both(rng)
+    options = {"method": method, "init": init, "random_state": 1}
+    direct = DTWKMedoids(3, metric="euclidean", **options).fit(X)
+    model = DTWKMedoids(3, metric="precomputed", **options)
+    for matrix in (D, D.tolist(), list(D)):
+        model.fit(matrix)
+        for name in ("medoid_indices_", "labels_", "inertia_", "history_", "n_iter_"):
+            assert_array_equal(getattr(model, name), getattr(direct, name))
+        assert model.cluster_centers_ is None
+    assert_array_equal(model.predict(E), direct.predict(Q))
+    assert_array_equal(model.transform(E), direct.transform(Q))
+    assert model.score(E) == direct.score(Q)
+    assert_array_equal(model.predict(D), model.labels_)
+    assert_array_equal(model.transform(D), D[:, model.medoid_indices_])
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict(E), model.predict(E))
+    assert again.cluster_centers_ is None
+
+
+@pytest.mark.parametrize("kind", ["ties", "zeros", "any"])
+def test_precomputed_distances_with_a_direction(rng, kind):
+    """Rows hold the distances of a series to all others: those to medoids are in columns."""
+    for _ in range(8):
+        n = int(rng.integers(2, 11))
+        k = int(rng.integers(1, min(n, 4) + 1))
+        D = drawn(rng, n, kind) + np.tril(drawn(rng, n, kind))
+        start = rng.choice(n, k, replace=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = DTWKMedoids(k, metric="precomputed", init=start).fit(D)
+        medoids, _, history = reference.swapped(D.T, start, 100)
+        if len(model.medoid_indices_) == k and len(set(reference.labels_of(D.T, medoids))) == k:
+            assert model.medoid_indices_.tolist() == medoids
+            assert model.inertia_ == history[-1]
+        columns = model.medoid_indices_.tolist()
+        assert model.labels_.tolist() == [
+            min(range(len(columns)), key=lambda place: D[row, columns[place]]) for row in range(n)
+        ]
+        assert model.inertia_ == sum(min(D[row, m] for m in columns) for row in range(n))
+        queries = rng.integers(0, 3, (4, n)).astype(float)
+        assert model.predict(queries).tolist() == [
+            min(range(len(columns)), key=lambda place: row[columns[place]]) for row in queries
+        ]
+
+
+def test_cross_validation_cuts_rows_and_columns(rng):
+    X, _, D, _ = both(rng, 18)
+    assert get_tags(DTWKMedoids(metric="precomputed")).input_tags.pairwise
+    assert not get_tags(DTWKMedoids()).input_tags.pairwise
+    grid, folds = {"n_clusters": [2, 3, 4]}, KFold(3)
+    given = DTWKMedoids(metric="precomputed", init="build")
+    search = GridSearchCV(given, grid, cv=folds).fit(D)
+    wanted = GridSearchCV(given.set_params(metric="euclidean"), grid, cv=folds).fit(X)
+    for name in ("mean_test_score", "std_test_score"):
+        assert_array_equal(search.cv_results_[name], wanted.cv_results_[name])
+    assert search.best_params_ == wanted.best_params_
+
+
+def test_number_of_clusters_of_precomputed_distances(rng):
+    X, _, D, _ = both(rng)
+    given = DTWKMedoids(metric="precomputed", init="build")
+    found = choose_n_clusters(given, D, [2, 3, 5])
+    wanted = choose_n_clusters(clone(given).set_params(metric="euclidean"), X, [2, 3, 5])
+    assert found.best == wanted.best
+    assert_array_equal(found.inertia, wanted.inertia)
+    assert_array_equal(found.silhouette, wanted.silhouette)
+    means = [
+        silhouette_score(
+            D, clone(given).set_params(n_clusters=k).fit(D).labels_, metric="precomputed"
+        )
+        for k in (2, 3, 5)
+    ]
+    assert_allclose(found.silhouette, means, rtol=1e-12)
+
+
+def spoilt(value):
+    D = np.ones((4, 4))
+    D[2, 3] = value
+    return D
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones((4, 3)), r"shape \(4, 3\); with metric='precomputed' it must be a square matrix"),
+        (np.ones((4, 1)), r"shape \(4, 1\); with metric='precomputed' it must be a square matrix"),
+        (np.ones((3, 2, 3)), r"shape \(3, 2, 3\); with metric='precomputed' it must be a square"),
+        (spoilt(np.nan), "NaN in row 2, column 3: precomputed distances must all be known"),
+        (spoilt(-0.5), "precomputed distances: -0.5 in row 2, column 3"),
+        (spoilt(np.inf), "infinity"),
+    ],
+)
+def test_bad_distances(matrix, message):
+    model = DTWKMedoids(2, metric="precomputed")
+    with pytest.raises(ValueError, match=message):
+        model.fit(matrix)
+    assert not hasattr(model, "labels_")
+    if matrix.shape == (4, 4):
+        model.fit(np.ones((4, 4)) - np.eye(4))
+        with pytest.raises(ValueError, match=message):
+            model.predict(matrix)
+
+
+def test_bad_rows_of_distances(rng):
+    _, Q, D, E = both(rng)
+    model = DTWKMedoids(2, metric="precomputed").fit(D)
+    with pytest.raises(ValueError, match="X has 13 features, but DTWKMedoids is expecting 14"):
+        model.predict(E[:, 1:])
+    with pytest.raises(ValueError, match=r"\(n_queries, n_indexed\). Got \(5, 13\) for 14 indexed"):
+        model.transform(list(E[:, 1:]))
+    model.set_params(metric="euclidean")
+    with pytest.raises(ValueError, match="was fitted to precomputed distances and holds no series"):
+        model.predict(Q)
+    # other options of a distance are not used
+    ignored = {"metric_params": {"gap": 1}, "cost": "absolute", "window": 3}
+    other = DTWKMedoids(2, metric="precomputed", init="build", **ignored).fit(D)
+    assert_array_equal(other.labels_, other.set_params(window=None, cost="squared").fit(D).labels_)
+
+
+def test_scikit_learn_with_precomputed_distances(monkeypatch):
+    """All but the check of clusters, which hands points over to estimators of distances as well."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+
+    def failed(estimator):
+        found = check_estimator(estimator, on_fail=None, on_skip=None)
+        assert len(found) >= 40
+        return [
+            (one["check_name"], str(one["exception"])) for one in found if one["status"] == "failed"
+        ]
+
+    mine = failed(DTWKMedoids(2, metric="precomputed"))
+    theirs = failed(AgglomerativeClustering(2, metric="precomputed", linkage="average"))
+    assert {name for name, _ in mine} == {"check_clustering"} <= {name for name, _ in theirs}
+    assert all("X has shape (50, 2)" in text and "square" in text for _, text in mine)
 
 
 def test_docstring(rng):

@@ -118,7 +118,11 @@ def test_precomputed_distances_give_the_same_answers(rng):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.zeros((3, 4)), r"shape \(n_queries, n_indexed\). Got \(3, 4\) for 3 indexed"),
+        (np.zeros((3, 4)), r"shape \(3, 4\); with metric='precomputed' it must be a square matrix"),
+        (
+            np.diag([0, np.nan, 0]),
+            "NaN in row 1, column 1: precomputed distances must",
+        ),
         (-np.eye(3), "precomputed distances: -1 in row 0, column 0"),
     ],
 )
