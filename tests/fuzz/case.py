@@ -15,12 +15,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Case", "Sample", "as_python"]
+__all__ = ["Case", "Sample", "UNSEEDED", "as_python"]
 
 #: Memory layouts; "memmap" writes a file and is drawn rarely.
 LAYOUTS = (
     *("C", "F", "strided", "negative", "readonly", "unaligned", "swapped", "nested", "memmap"),
 )
+
+
+#: The type of a seed that is not handed over: each call then draws others.
+UNSEEDED = "None"
 
 
 @dataclass(frozen=True)
@@ -183,9 +187,16 @@ def _lay(values: np.ndarray, dtype: str, layout: str) -> Any:
 
 
 def as_python(value: Any, kind: str | None) -> Any:
-    """An option in the type in which it is handed over: Python's or NumPy's, if it holds it."""
+    """An option in the type in which it is handed over: Python's or NumPy's, if it holds it.
+
+    A seed may be a new `RandomState`, or None.
+    """
     if kind is None or value is None:
         return value
+    if kind == UNSEEDED:
+        return None
+    if kind == "RandomState":
+        return np.random.RandomState(value)
     type = getattr(np, kind)
     if isinstance(value, int) and issubclass(type, np.integer) and value > np.iinfo(type).max:
         return value
@@ -205,7 +216,7 @@ class Case:
     options : dict of str to object
         Everything else that is handed over; those of methods as "method.option".
     types : dict of str to str
-        NumPy types of options that are handed over as such.
+        NumPy types of options that are handed over as such; "RandomState" and "None" of seeds.
     setting : dict of str to object
         What must not change the answer of a second run: "memory", "n_jobs", "tile_work", "inline",
         "kernels", "backend", "devices", "blocks", "instances".
@@ -227,6 +238,11 @@ class Case:
             for name, value in self.options.items()
             if name.startswith(prefix) and "." not in name.removeprefix(prefix)
         }
+
+    @property
+    def unseeded(self) -> bool:
+        """Whether it has a seed that is not handed over."""
+        return UNSEEDED in self.types.values()
 
     def but(self, **data: Any) -> Case:
         """The same with other data."""

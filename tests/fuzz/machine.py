@@ -30,7 +30,7 @@ from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 from tests.clusters import two_workers
 
-from .case import Case, Sample
+from .case import UNSEEDED, Case, Sample
 from .compare import Failure, check, same
 from .draw import Draw
 from .edges import SMALL, small_blocks
@@ -339,8 +339,11 @@ def examine(
     computed[case.name, "host" if on_host else engine] += 1
     if refused:
         return
+    for kind in case.types.values():
+        if kind in ("RandomState", UNSEEDED):
+            reached[f"random_state: {kind}"] += 1
     # without the certificate every engine has roundings of its own
-    alone = case.options.get("precision") == "float32"
+    alone = case.options.get("precision") == "float32" or not recipe.repeats(case)
     if judged or alone or not against:
         recipe.check(case, found)
         reached["oracle"] += 1
@@ -364,7 +367,7 @@ def examine(
             except MemoryBudgetError:
                 reached["no room in the budget"] += 1
             else:
-                if recipe.keeps_bits(case, engine):
+                if recipe.keeps_bits(case, engine) and recipe.repeats(case):
                     # transforms of another length have roundings of their own
                     alike = recipe.agree if "instances" in setting else same
                     alike("another setting", again, found)
@@ -372,7 +375,8 @@ def examine(
                     recipe.check(case, again)
                 reached["another setting"] += 1
     # forms of the data are the matter of the host alone: runs on the CPU try them
-    if case.relation and recipe.settles(case) and not (against and case.relation == "forms"):
+    known = recipe.settles(case) and recipe.repeats(case)
+    if case.relation and known and not (against and case.relation == "forms"):
         recipe.relate(case, found, lambda one: _call(one, engine))
         reached[f"relation {case.relation.partition(':')[0]}"] += 1
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from . import oracle, oracle_elastic
-from .case import Case, Sample
+from .case import UNSEEDED, Case, Sample
 from .compare import check, close, same
 from .draw import Draw
 
@@ -22,6 +22,7 @@ __all__ = [
     "How",
     "Recipe",
     "check_output",
+    "draw_state",
     "draw_window",
     "ints_only",
     "points_of",
@@ -127,6 +128,8 @@ class Recipe:
     relations: ClassVar[tuple[str, ...]] = ()
     #: Methods that are called, of estimators.
     methods: ClassVar[tuple[str, ...]] = ()
+    #: Whether the answer is the same for every seed.
+    any_seed: ClassVar[bool] = False
     #: Parameters that are handed over but are neither data nor options of the case.
     handed: ClassVar[tuple[str, ...]] = ()
 
@@ -177,6 +180,10 @@ class Recipe:
     def settles(self, case: Case) -> bool:
         """Whether bits must be the same on one engine alone and in a batch."""
         return True
+
+    def repeats(self, case: Case) -> bool:
+        """Whether a second call gives the same answer: without a seed others may be drawn."""
+        return self.any_seed or not case.unseeded
 
     def keeps_bits(self, case: Case, engine: str) -> bool:
         """Whether bits of an engine must be the same with any setting."""
@@ -236,6 +243,13 @@ def draw_window(
     return (
         d.whole(1, max(1, longest // 2)) if kind == "points" else d.whole(1, min(255, 2 * longest))
     )
+
+
+def draw_state(d: Draw, types: dict[str, str], option: str = "random_state") -> None:
+    """Draw how a seed is handed over: as it is, as a RandomState of it, or not at all."""
+    kind = d.pick(f"{option} as", ("int", "RandomState", UNSEEDED), (6, 1, 1))
+    if kind != "int":
+        types[option] = kind
 
 
 def warp_of(case: Case, prefix: str = "") -> oracle.Warp:

@@ -15,6 +15,7 @@ from .recipe import (
     How,
     Recipe,
     check_output,
+    draw_state,
     draw_window,
     fit_for,
     ints_only,
@@ -158,6 +159,7 @@ class Barycenter(Recipe):
             "batch_size": d.pick("batch_size", (1, 2, 5, 100), (3, 1, 1, 1)),
             "random_state": d.whole(0, 99),
         }
+        draw_state(d, types)
         options = draw_distance(d, list(data.values()), options)
         if options["metric"] != "dtw":
             options["method"] = "dba"
@@ -216,7 +218,8 @@ class Barycenter(Recipe):
         if start is not None:
             first = weights @ squares(series, [start], warp)[:, 0]
             check(inertia <= first * (1 + RELATIVE) + slack, "inertia: above the start's")
-        if "init" in case.data:
+        known = options["method"] == "dba" or not case.unseeded
+        if "init" in case.data and known:
             exact = ints_only(X, case.data["init"]) and options["weights"] in (None, "whole")
             follow = self._follow
             if options["method"] == "subgradient":
@@ -395,6 +398,7 @@ class KMeans(Recipe):
             "random_state": d.whole(0, 99),
             "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
+        draw_state(d, types)
         data = {"X": X, "Q": Q}
         if init == "centers":
             rows = d.rng.choice(n, k, replace=False)

@@ -12,7 +12,7 @@ from . import oracle
 from .case import Case, Sample
 from .compare import check, close, same
 from .draw import Draw
-from .recipe import How, Recipe, plain, scaled, shapes
+from .recipe import How, Recipe, draw_state, plain, scaled, shapes
 from .recipes_models import all_cuts, class_weights, distances_to_series, entropy, first_twin
 from .recipes_neighbors import Ambiguous, draw_labels
 
@@ -95,8 +95,11 @@ class Forest(Recipe):
             "score.sample_weight": d.pick("sample_weight", (False, True)),
         }
         X, Q = d.form(series[:n], label=" X"), Sample(tuple(series[n:]))
-        y = draw_labels(d, n)
-        return Case(self.name, {"X": X, "y": y, "Q": Q}, options, relation=self.draw_relation(d))
+        y, types = draw_labels(d, n), {}
+        draw_state(d, types)
+        return Case(
+            self.name, {"X": X, "y": y, "Q": Q}, options, types, relation=self.draw_relation(d)
+        )
 
     def possible(self, case: Case) -> bool:
         X, options = case.data["X"], case.options
@@ -166,7 +169,9 @@ class Forest(Recipe):
         classes, y = np.unique(case.data["y"], return_inverse=True)
         same("classes_", found["classes"], classes)
         count = options["n_estimators"]
-        seeds = np.random.RandomState(options["random_state"]).randint(2**31 - 1, size=count)
+        seeds = found["seeds"]
+        if not case.unseeded:
+            seeds = np.random.RandomState(options["random_state"]).randint(2**31 - 1, size=count)
         same("seeds of trees", found["seeds"], seeds)
         measured = Measured((*X.series, *Q.series), len(X))
         drawn = []
@@ -439,6 +444,8 @@ class Forest(Recipe):
 
     def relate_grown(self, case, found, call):
         """A forest that is grown in two steps is the one that is grown at once."""
+        if case.types:  # the second step draws from where the first has left the state
+            return
         model = self.model(case, How("numba")).set_params(warm_start=True)
         for count in (1, case.options["n_estimators"]):
             model.set_params(n_estimators=count).fit(case.data["X"].give(), case.data["y"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 import skts
 
@@ -14,10 +16,12 @@ from .case import Case
 from .compare import RELATIVE, check, close, nearest, same
 from .draw import Draw
 from .recipe import (
+    RECIPES,
     How,
     Recipe,
     check_output,
     draw_metric,
+    draw_state,
     draw_window,
     fit_for,
     ints_only,
@@ -27,7 +31,7 @@ from .recipe import (
     warp_of,
 )
 from .recipes_metrics import slack_of
-from .recipes_neighbors import Ambiguous, halves
+from .recipes_neighbors import Ambiguous, are_distances, given_distances, halves
 
 
 class KMedoids(Recipe):
@@ -52,8 +56,12 @@ class KMedoids(Recipe):
         X, Q = halves(d, n, d.whole(1, 3), most)
         k = min(n, d.whole(1, 4))
         init = d.pick("init", ("k-means++", "build", "random", "numbers"), (2, 2, 1, 4))
-        options: dict[str, Any] = draw_metric(d, [X, Q], types)
-        del options["alignment"]
+        if d.pick("distances", ("computed", "precomputed"), (5, 1)) == "precomputed":
+            X, Q = given_distances(d, n, len(Q))
+            options: dict[str, Any] = {"metric": "precomputed"}
+        else:
+            options = draw_metric(d, [X, Q], types)
+            del options["alignment"]
         options |= {
             "n_clusters": k,
             "method": d.pick("method", ("pam", "alternate"), (3, 1)),
@@ -63,6 +71,7 @@ class KMedoids(Recipe):
             "random_state": d.whole(0, 99),
             "call.also": d.pick("methods", ("queries", "score", "transform", "again")),
         }
+        draw_state(d, types)
         if init == "numbers":
             options["init"] = [int(row) for row in d.rng.choice(n, k, replace=False)]
         return Case(self.name, {"X": X, "Q": Q}, options, types, relation=self.draw_relation(d))
@@ -76,6 +85,8 @@ class KMedoids(Recipe):
             len(init) != options["n_clusters"] or max(init) >= len(X) or len(set(init)) < len(init)
         ):
             return False
+        if options["metric"] == "precomputed":
+            return are_distances(X, Q)
         return fit_for(options, [X, Q]) and Q.goes_with(X)
 
     def call(self, case: Case, how: How) -> dict:
@@ -91,11 +102,7 @@ class KMedoids(Recipe):
             "n_iter": np.int64(model.n_iter_),
         }
         same("fit_predict", labels, model.labels_)
-        centers = model.cluster_centers_.reshape(
-            len(model.medoid_indices_), case.data["X"].n_channels, -1
-        )
-        for center, row in zip(centers, model.medoid_indices_, strict=True):
-            same("centers", center[:, ~np.isnan(center[0])], case.data["X"].series[row])
+        self._check_centers(case, model)
         also = case.options["call.also"]
         if also == "queries":
             found["predict"], found["transform"] = model.predict(Q), model.transform(Q)
@@ -110,10 +117,22 @@ class KMedoids(Recipe):
             check_output(model, X, None, Q, model.transform(Q), model.predict(Q))
         return found
 
-    def distances(self, case: Case, rows: Any, cols: Any) -> np.ndarray | None:
-        """Distances by the oracle; None where rounding of a deviation decides what matches."""
-        metric, given = case.options["metric"], case.options["metric_params"] or {}
-        warp = warp_of(case)
+    def _check_centers(self, case: Case, model: Any) -> None:
+        """The medoids are series of the set."""
+        centers, X = model.cluster_centers_, case.data["X"]
+        if case.options["metric"] == "precomputed":
+            check(centers is None, "centers: of distances", centers)
+            return
+        centers = centers.reshape(len(model.medoid_indices_), X.n_channels, -1)
+        for center, row in zip(centers, model.medoid_indices_, strict=True):
+            same("centers", center[:, ~np.isnan(center[0])], X.series[row])
+
+    def distances(self, case: Case, rows: Any, which: Any) -> np.ndarray | None:
+        """Distances to some training series; None where rounding of a deviation decides."""
+        metric, given = case.options["metric"], case.options.get("metric_params") or {}
+        if metric == "precomputed":
+            return np.concatenate(rows)[:, which]
+        cols, warp = [case.data["X"].series[row] for row in which], warp_of(case)
         if any(oracle_elastic.thresholds(metric, x, y, given, warp) for x in rows for y in cols):
             return None
         return oracle_elastic.matrix(rows, cols, warp, metric, **given)
@@ -130,11 +149,12 @@ class KMedoids(Recipe):
         check(history[-1] == found["inertia"], "inertia: not the last of the history")
         if "again" in found:
             same("predict of the training series", found["again"], labels)
-        D = self.distances(case, X, X)
+        D = self.distances(case, X, range(len(X)))
         if D is None:
             return
-        slack = slack_of(options["metric"], [*X, *Q])
-        exact = ints_only(case.data["X"]) and options["metric"] in ("euclidean", "dtw")
+        given = options["metric"] == "precomputed"
+        slack = 0.0 if given else slack_of(options["metric"], [*X, *Q])
+        exact = given or (ints_only(case.data["X"]) and options["metric"] in ("euclidean", "dtw"))
         own = D[:, medoids]
         for row, label in zip(own, labels, strict=True):
             nearest("label", row, slack, np.array([label]), None, exact=exact)
@@ -152,8 +172,8 @@ class KMedoids(Recipe):
                 return
 
     def _check_queries(self, case: Case, found: dict, slack: float) -> None:
-        X, Q = case.data["X"].series, case.data["Q"].series
-        D = self.distances(case, Q, [X[row] for row in found["medoids"]])
+        Q = case.data["Q"].series
+        D = self.distances(case, Q, found["medoids"])
         if D is None:
             return
         if "transform" in found:
@@ -193,7 +213,7 @@ class KMedoids(Recipe):
                 labels, moved = D[:, medoids].argmin(axis=1), []
                 for place in range(len(medoids)):
                     members = np.flatnonzero(labels == place)
-                    sums = D[np.ix_(members, members)].sum(axis=1)
+                    sums = D[np.ix_(members, members)].sum(axis=0)
                     if (sums - sums.min() <= off).sum() > 1:
                         raise Ambiguous
                     moved.append(int(members[sums.argmin()]))
@@ -241,6 +261,20 @@ def means_of(D: np.ndarray, labels: np.ndarray, i: int) -> tuple[float, float] |
     return float(D[i][others].mean()), float(min(apart))
 
 
+def silhouettes_of(D: np.ndarray, labels: np.ndarray, off: float) -> tuple[np.ndarray, np.ndarray]:
+    """Silhouettes by the oracle, and how far they may be off where distances are off by `off`."""
+    found = []
+    for i in range(len(D)):
+        within, least = means_of(D, labels, i) or (0.0, 0.0)
+        largest = max(within, least)
+        alone = (labels == labels[i]).sum() == 1
+        value = (least - within) / largest if largest > 0 else 0.0
+        # beyond 2 it can be anything
+        found.append((value, 0.0 if alone else min(4 * off / max(largest, 1e-300), 2.0)))
+    values, errors = np.array(found).T
+    return values, errors
+
+
 class Silhouettes(Recipe):
     name = "skts.metrics.silhouette_samples"
     relations = ("forms", "names")
@@ -273,10 +307,7 @@ class Silhouettes(Recipe):
         if case.options["metric"] != "sbd":
             return {}
         D, off = self.distances(case)
-        parts = (means_of(D, np.array(case.options["labels"]), i) for i in range(len(D)))
-        # beyond 2 it can be anything
-        largest = [max(max(means or (np.inf,)), 1e-300) for means in parts]
-        return {"errors": np.minimum(4 * off / np.array(largest), 2.0)}
+        return {"errors": silhouettes_of(D, np.array(case.options["labels"]), off)[1]}
 
     def agree(self, name: str, found: dict, wanted: dict) -> None:
         slack = found.get("errors")
@@ -361,9 +392,15 @@ class Choice(Recipe):
         X = d.form(d.numbers(shapes(d, n, 20)), label=" X")
         options: dict[str, Any] = {
             "n_clusters": [d.whole(2, n - 1) for _ in range(d.whole(1, 3))],
-            "of.kind": d.pick("estimator", ("DTWKMeans", "DTWKMedoids")),
-            "of.window": draw_window(d, int(X.lengths.max()), {}),
+            "of.kind": d.pick("estimator", ("DTWKMeans", "DTWKMedoids", "KShapeClusterer")),
             "of.random_state": d.whole(0, 99),
+        }
+        draw_state(d, types, "of.random_state")
+        if options["of.kind"] == "KShapeClusterer":
+            options["of.normalize"] = d.pick("normalize", (True, False))
+            return Case(self.name, {"X": X}, options, types, relation=self.draw_relation(d))
+        options |= {
+            "of.window": draw_window(d, int(X.lengths.max()), {}),
             "of.metric": d.pick("metric", ("dtw", *self.PARAMETERS), (2, 1, 1, 1)),
         }
         given = self.PARAMETERS.get(options["of.metric"])
@@ -391,31 +428,88 @@ class Choice(Recipe):
             return {"best": np.int64(0)}
         names = ("n_clusters", "inertia", "silhouette")
         parts = {name: np.asarray(getattr(found, name)) for name in names}
-        return parts | {"best": np.int64(found.best), "labels": found.estimator.labels_}
+        parts |= {"best": np.int64(found.best), "labels": found.estimator.labels_}
+        parts["its inertia"] = np.float64(found.estimator.inertia_)
+        if self.is_rounded(case) and not case.unseeded:
+            labelings = (one.labels_ for one in self.fits(case, how))
+            parts["errors"] = np.array([self.score(case, labels)[1] for labels in labelings])
+        return parts
+
+    def is_rounded(self, case: Case) -> bool:
+        """Whether shape-based distances, and so silhouettes, differ in their last bits."""
+        return bool(case.options["of.kind"] == "KShapeClusterer")
+
+    def fits(self, case: Case, how: How) -> list:
+        """A fit with each number of clusters, ascending."""
+        X = case.data["X"].give()
+        numbers = sorted(set(case.options["n_clusters"]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return [self.model(case, how).set_params(n_clusters=k).fit(X) for k in numbers]
+
+    def score(self, case: Case, labels: np.ndarray) -> tuple[float, float]:
+        """The mean silhouette of labels, and how far it may be off; NaN where there is none."""
+        of, X = case.given("of."), case.data["X"]
+        if not 2 <= len(set(labels.tolist())) < len(X):
+            return np.nan, 0.0
+        if self.is_rounded(case):
+            normalize = {"normalize": of["normalize"]}
+            options = {"metric": "sbd", "metric_params": normalize}
+            silhouettes = RECIPES[Silhouettes.name]
+            D, off = silhouettes.distances(replace(case, options=options))
+            values, errors = silhouettes_of(D, labels, off)
+            return float(values.mean()), float(errors.mean())
+        names = ("metric", "metric_params", "cost", "window")
+        given = {name: value for name, value in of.items() if name in names}
+        return skts.metrics.silhouette_score(X.give(), labels, **given), 0.0
+
+    def agree(self, name: str, found: dict, wanted: dict) -> None:
+        if "errors" not in found or "errors" not in wanted:
+            super().agree(name, found, wanted)
+            return
+        same(f"{name} n_clusters", found["n_clusters"], wanted["n_clusters"])
+        close(f"{name} inertia", found["inertia"], wanted["inertia"], 1e-9, 1e-9)
+        self._same_silhouettes(name, found["silhouette"], wanted["silhouette"], found["errors"])
+        if found["best"] == wanted["best"]:
+            same(f"{name} labels", found["labels"], wanted["labels"])
+            return
+        # both are within the tie, but for roundings
+        places = [np.flatnonzero(found["n_clusters"] == one["best"])[0] for one in (found, wanted)]
+        apart = abs(np.subtract(*found["silhouette"][places]))
+        check(apart <= 1e-9 + 2 * found["errors"][places].sum(), f"{name} best", found["best"])
+
+    def _same_silhouettes(self, name: str, found: Any, wanted: Any, errors: Any) -> None:
+        known = ~np.isnan(wanted)
+        same(f"{name} silhouette: known", ~np.isnan(found), known)
+        for one, other, error in zip(found[known], wanted[known], errors[known], strict=True):
+            close(f"{name} silhouette", one, other, error, 1e-9 if error else 0.0)
 
     def check(self, case: Case, found: dict) -> None:
-        X, options = case.data["X"], case.options
-        numbers = sorted(set(options["n_clusters"]))
-        fits = [
-            self.model(case, How("numba")).set_params(n_clusters=k).fit(X.give()) for k in numbers
-        ]
-        labelings = [one.labels_ for one in fits]
-        known = [2 <= len(set(labels.tolist())) < len(X) for labels in labelings]
+        numbers = np.array(sorted(set(case.options["n_clusters"])))
+        if not case.unseeded:
+            labelings = [one.labels_ for one in self.fits(case, How("numba"))]
+            wanted = [self.score(case, labels) for labels in labelings]
+            if found["best"] == 0:
+                check(np.isnan([one[0] for one in wanted]).all(), "refused, and there is one")
         if found["best"] == 0:
-            check(not any(known), "refused, and there is one")
             return
-        same("n_clusters", found["n_clusters"], np.array(numbers))
-        same("inertia", found["inertia"], np.array([one.inertia_ for one in fits]))
-        names = ("metric", "metric_params", "cost", "window")
-        of = {name: value for name, value in case.given("of.").items() if name in names}
-        wanted = [
-            skts.metrics.silhouette_score(X.give(), labels, **of) if there else np.nan
-            for labels, there in zip(labelings, known, strict=True)
-        ]
-        same("silhouette", found["silhouette"], np.array(wanted))
-        best = int(np.flatnonzero(wanted >= np.nanmax(wanted) - 1e-9)[0])
+        same("n_clusters", found["n_clusters"], numbers)
+        values = found["silhouette"]
+        best = int(np.flatnonzero(values >= np.nanmax(values) - 1e-9)[0])
         same("best", found["best"], np.int64(numbers[best]))
+        same("inertia of the best", found["inertia"][best], found["its inertia"])
+        one, error = self.score(case, found["labels"])
+        self._same_silhouettes("best", values[[best]], np.array([one]), np.array([error]))
+        check(found["labels"].max() < numbers[best], "labels: too many", found["labels"])
+        if case.unseeded:
+            return
+        self._same_silhouettes("each", values, *np.array(wanted).T)
         same("labels", found["labels"], labelings[best])
+        inertia = [one.inertia_ for one in self.fits(case, How("numba"))]
+        if self.is_rounded(case):
+            close("inertia", found["inertia"], np.array(inertia), 1e-9, 1e-9)
+        else:
+            same("inertia", found["inertia"], np.array(inertia))
 
     def relate_forms(self, case, found, call):
         same("another form of the data", call(plain(case)), found)

@@ -12,7 +12,7 @@ from . import oracle
 from .case import Case, Sample
 from .compare import check, close, same
 from .draw import Draw
-from .recipe import How, Recipe, check_output, plain, scaled, shapes
+from .recipe import How, Recipe, check_output, draw_state, plain, scaled, shapes
 from .recipes_neighbors import Ambiguous, draw_labels, halves
 
 TIE = oracle.TIE
@@ -57,6 +57,8 @@ class KShape(Recipe):
             "precision": d.pick("precision", ("auto", "float64")),
             "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
+        types: dict[str, str] = {}
+        draw_state(d, types)
         if not options["normalize"] and X.dtype == "float64" and d.chance(0.3):
             # steps at a level: of what is centred away roundings are left, and little else
             level, step = 10.0 ** d.whole(-3, 3), 2.0 ** -d.whole(1, 12)
@@ -65,7 +67,7 @@ class KShape(Recipe):
         if init == "centers":
             size = X.n_channels, int(X.lengths.max())
             data["init"] = Sample(tuple(d.numbers([size] * k, scales=False)), "array3d")
-        return Case(self.name, data, options, relation=self.draw_relation(d))
+        return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
         X, Q, options = case.data["X"], case.data["Q"], case.options
@@ -642,7 +644,11 @@ class Tree(Recipe):
         X = d.form(series[:n], label=" X")
         Q = Sample(tuple(series[n:]))
         y = self.draw_target(d, n, options)
-        return Case(self.name, {"X": X, "y": y, "Q": Q}, options, relation=self.draw_relation(d))
+        types: dict[str, str] = {}
+        draw_state(d, types)
+        return Case(
+            self.name, {"X": X, "y": y, "Q": Q}, options, types, relation=self.draw_relation(d)
+        )
 
     def draw_target(self, d: Draw, n: int, options: dict[str, Any]) -> list:
         """Draw classes; `options` are those of the tree."""

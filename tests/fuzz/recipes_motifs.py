@@ -22,7 +22,7 @@ from . import oracle
 from .case import Case, Sample
 from .compare import LOOKED_AT, RELATIVE, Failure, check, close, first_of_equals, nearest_rows, same
 from .draw import DIRT, Draw
-from .recipe import How, Recipe, check_output, plain, points_of, scaled
+from .recipe import How, Recipe, check_output, draw_state, plain, points_of, scaled
 
 PRECISIONS = ("auto", "float64", "float32")
 
@@ -516,6 +516,7 @@ def _without_pairs(case: Case) -> bool:
 
 class Motifs(_Windowed):
     name = "skts.motifs.motifs"
+    any_seed = True
 
     def refuses(self, case: Case) -> bool:
         return _without_pairs(case)
@@ -532,8 +533,9 @@ class Motifs(_Windowed):
             "n_references": d.amount("n_references", (1, 2, 30), 10),
             "random_state": d.pick("random_state", (0, 1)),
         }
-        data = {"a": d.form(series, form="single", label=" a")}
-        return Case(self.name, data, options, relation=self.draw_relation(d))
+        data, types = {"a": d.form(series, form="single", label=" a")}, {}
+        draw_state(d, types)
+        return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def call(self, case: Case, how: How) -> dict:
         return flat("motif", self.records(case, how))
@@ -615,6 +617,7 @@ class Finder(_Windowed):
     """The estimator: many series, several lengths, and all methods."""
 
     name = "skts.MotifFinder"
+    any_seed = True
     methods = (
         "fit",
         "fit_transform",
@@ -697,9 +700,10 @@ class Finder(_Windowed):
             # how many older points leave meanwhile
             "update.max_points": d.pick("update.max_points", (None, 1, 4, 30)),
         }
-        X = d.form(holes[:count], label=" X", spare=False)
+        X, types = d.form(holes[:count], label=" X", spare=False), {}
+        draw_state(d, types)
         Q = Sample(tuple(holes[count:]))
-        return Case(self.name, {"X": X, "Q": Q}, options, relation=self.draw_relation(d))
+        return Case(self.name, {"X": X, "Q": Q}, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
         if not Recipe.possible(self, case):

@@ -67,6 +67,19 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
     return X, Q
 
 
+def given_distances(d: Draw, n_train: int, n_query: int) -> tuple[Sample, Sample]:
+    """Rows of distances to training series: of these themselves, and of queries."""
+    kind = "ties" if d.chance(0.5) else "normal"
+    rows = [d.points(kind, n_train) for _ in range(n_train + n_query)]
+    X, Q = np.split(np.abs(np.stack(rows)), [n_train])
+    return Sample(tuple(X[:, None, :]), "array"), Sample(tuple(Q[:, None, :]), "array")
+
+
+def are_distances(X: Sample, Q: Sample) -> bool:
+    """Whether rows of both have a column for each row of the first."""
+    return {len(X)} == set(X.lengths.tolist()) | set(Q.lengths.tolist())
+
+
 def falling(distances: np.ndarray) -> np.ndarray:
     """Weights by a function of the user's."""
     return 1 / (2 + np.minimum(distances, 1e6)) ** 2
@@ -121,10 +134,7 @@ class Neighbors(Recipe):
         n_query, types = d.whole(1, 4), {}
         options: dict[str, Any] = {"metric": metric}
         if metric == "precomputed":
-            kind = "ties" if d.chance(0.5) else "normal"
-            rows = [d.points(kind, n_train) for _ in range(n_train + n_query)]
-            parts = np.split(np.abs(np.stack(rows)), [n_train])
-            X, Q = (Sample(tuple(part[:, None, :]), "array") for part in parts)
+            X, Q = given_distances(d, n_train, n_query)
         else:
             able = metric in ("dtw", "dog_keeper")
             rotation = able and d.pick("rotation_invariant", (False, True), (5, 1))
@@ -224,11 +234,8 @@ class Neighbors(Recipe):
         if options.get("kneighbors.return_shift") and not options["rotation_invariant"]:
             return False
         if options["metric"] == "precomputed":
-            square = (
-                X.lengths.max() == X.lengths.min() == len(X) == Q.lengths.max() == Q.lengths.min()
-            )
             return (
-                square
+                are_distances(X, Q)
                 and len(case.data.get("y", X)) == len(X) >= options["n_neighbors"]
                 and (
                     len(X) - (options["kneighbors.X"] == "none")

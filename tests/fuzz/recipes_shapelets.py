@@ -12,7 +12,7 @@ from . import oracle
 from .case import Case
 from .compare import check, close, same
 from .draw import Draw
-from .recipe import HAS_PANDAS, How, Recipe, plain, scaled
+from .recipe import HAS_PANDAS, How, Recipe, draw_state, plain, scaled
 from .recipes_models import all_cuts
 from .recipes_neighbors import draw_labels, halves
 
@@ -188,8 +188,11 @@ class Transformer(Recipe):
             "random_state": d.whole(0, 99),
             "fit.supervised": d.pick("y", (True, False), (3, 1)),
         }
-        y = draw_labels(d, n)
-        return Case(self.name, {"X": X, "y": y, "Q": Q}, options, relation=self.draw_relation(d))
+        y, types = draw_labels(d, n), {}
+        draw_state(d, types)
+        return Case(
+            self.name, {"X": X, "y": y, "Q": Q}, options, types, relation=self.draw_relation(d)
+        )
 
     def possible(self, case: Case) -> bool:
         X, Q, options = case.data["X"], case.data["Q"], case.options

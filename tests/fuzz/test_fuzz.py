@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import fnmatch
+import inspect
 import json
 import mmap
 import os
@@ -24,6 +25,8 @@ from numba import njit
 from numba.core.caching import Cache
 from numba.core.dispatcher import Dispatcher
 
+from skts.cluster import _choice, _dtw_kmedoids
+from skts.cluster._medoids import Medoids
 from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, Warping, find_engine
 from skts.engines.cupy.elastic.programs import BandKernel
 from skts.engines.cupy.programs import all_kernels
@@ -119,6 +122,92 @@ def test_a_case_is_a_seed_and_a_number_and_can_be_kept(name, tmp_path):
         ).replace("('or',)", "['or']").replace("logic': ()", "logic': []")
         made = eval(case.text(), {"np": np, "Case": Case, "Sample": Sample})
         assert made.text() == case.text()
+
+
+SEEDED = [
+    name
+    for name, recipe in sorted(RECIPES.items())
+    if "random_state" in inspect.signature(recipe.target).parameters
+]
+
+
+@pytest.mark.parametrize("name", [*SEEDED, "skts.cluster.choose_n_clusters"])
+def test_seeds_are_handed_over_in_every_way(name):
+    option = "random_state" if name in SEEDED else "of.random_state"
+    cases = [draw_case(0, number, name)[0] for number in range(60)]
+    assert {one.types.get(option) for one in cases} == {None, "RandomState", "None"}
+    for case in cases:
+        seed, kind = case.options[option], case.types.get(option)
+        given, again = (case.given(option.removesuffix("random_state")) for _ in range(2))
+        one, other = given["random_state"], again["random_state"]
+        assert case.unseeded == (kind == "None")
+        if kind == "RandomState":
+            # a new one for each call, as another one of this seed
+            assert one is not other
+            assert one.randint(2**31) == np.random.RandomState(seed).randint(2**31)
+        else:
+            assert one == (None if kind == "None" else seed)
+
+
+def first_failure(cases):
+    """The kind of the first failure, or "none"."""
+    failures = (find_failure(replace(case, relation=None)) for case in cases)
+    return next((failure.kind for failure in failures if failure), "none")
+
+
+def medoids_from(kind):
+    """Clusters around medoids from random starts, whose seed is handed over in one way."""
+    cases = (draw_case(0, number, "skts.DTWKMedoids")[0] for number in range(40))
+    options = {"metric": "dtw", "metric_params": None, "cost": "squared", "window": None}
+    options |= {"init": "random", "n_init": 1, "n_clusters": 3, "method": "pam", "max_iter": 100}
+    return [
+        replace(
+            case,
+            options=case.options | options,
+            types={"random_state": kind},
+            setting={"inline": False},
+        )
+        for case in cases
+        if len(case.data["X"]) > 6
+    ]
+
+
+def test_a_state_that_is_not_kept_to_is_found():
+    """An estimator that takes a RandomState for no seed."""
+    cases = medoids_from("RandomState")
+    assert first_failure(cases) == "none"
+    with mock.patch.object(_dtw_kmedoids, "check_random_state", lambda _: np.random.RandomState()):
+        assert first_failure(cases).startswith("another setting")
+
+
+def test_a_fit_without_a_seed_that_does_not_improve_is_found():
+    """An estimator that makes no swap where there is no seed."""
+    right = _dtw_kmedoids.DTWKMedoids._best_of_runs
+
+    def wrong(self, rows, given):
+        found = right(self, rows, given)
+        if self.random_state is not None:
+            return found
+        medoids = Medoids(np.arange(3), rows.some(np.arange(3)))
+        return found._replace(medoids=medoids, history=[medoids.inertia], n_iter=1)
+
+    cases = medoids_from("None")
+    assert first_failure(cases) == "none"
+    with mock.patch.object(_dtw_kmedoids.DTWKMedoids, "_best_of_runs", wrong):
+        assert first_failure(cases) in ("a swap is left", "labels: not all: differ")
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_silhouettes_of_another_distance_than_the_clusters_are_found(normalize):
+    """A choice of k-Shape's clusters that takes no notice of `normalize`."""
+    given = {"metric": "sbd", "metric_params": {"normalize": not normalize}}
+    options = {"of.kind": "KShapeClusterer", "of.normalize": normalize}
+    cases = (draw_case(0, number, "skts.cluster.choose_n_clusters")[0] for number in range(90))
+    cases = [case for case in cases if options.items() <= case.options.items()][:7]
+    assert len(cases) == 7
+    assert first_failure(cases) == "none"
+    with mock.patch.object(_choice, "distance_options", lambda _: given):
+        assert first_failure(cases) in ("best silhouette: values", "each silhouette: values")
 
 
 def test_sizes_of_blocks_are_read_from_the_sources():
