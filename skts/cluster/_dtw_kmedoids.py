@@ -253,21 +253,21 @@ class DTWKMedoids(
             check_distances(series)
         check_enough(series, self.n_clusters)
         given = self._given_medoids(len(series))
-        # what engines prepare lives as long as this copy
-        private = series.freeze()
         if distance is None:
             # as those that are computed: rows are of medoids
             rows = DistanceRows.of(np.ascontiguousarray(series.values[:, 0].T))
             engine = get_engine(self.engine)
         else:
-            rows, engine = self._computed(private, distance)
+            # what engines prepare lives as long as this copy
+            series = series.freeze()
+            rows, engine = self._computed(series, distance)
         best = self._best_of_runs(rows, given)
         medoids = best.medoids
         self._warn(best)
         centers = None
         if distance is not None:
             flat = series.n_channels == 1 and not is_3d(X)
-            centers = with_nan(private.take(medoids.indices))
+            centers = with_nan(series.take(medoids.indices))
             centers = centers[:, 0] if flat else centers
         fitted = {
             "medoid_indices_": medoids.indices,
@@ -352,7 +352,7 @@ class DTWKMedoids(
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
         matrix = check_distances(self._validate_series(X), self.labels_.size)
-        return matrix[:, self.medoid_indices_]
+        return np.take(matrix, self.medoid_indices_, axis=1)
 
     def _computed(self, series: Series, distance: Distance) -> tuple[DistanceRows, Engine]:
         """Distances of medoids to all series, none of them computed yet, and the engine."""

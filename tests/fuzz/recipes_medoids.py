@@ -431,8 +431,9 @@ class Choice(Recipe):
         parts |= {"best": np.int64(found.best), "labels": found.estimator.labels_}
         parts["its inertia"] = np.float64(found.estimator.inertia_)
         if self.is_rounded(case) and not case.unseeded:
-            labelings = (one.labels_ for one in self.fits(case, how))
-            parts["errors"] = np.array([self.score(case, labels)[1] for labels in labelings])
+            matrix, fits = self.matrix(case), self.fits(case, how)
+            errors = [self.score(case, one.labels_, matrix)[1] for one in fits]
+            parts["errors"] = np.array(errors)
         return parts
 
     def is_rounded(self, case: Case) -> bool:
@@ -447,17 +448,24 @@ class Choice(Recipe):
             warnings.simplefilter("ignore", ConvergenceWarning)
             return [self.model(case, how).set_params(n_clusters=k).fit(X) for k in numbers]
 
-    def score(self, case: Case, labels: np.ndarray) -> tuple[float, float]:
+    def matrix(self, case: Case) -> tuple[np.ndarray, float] | None:
+        """Shape-based distances by the oracle, and how far they may be off; None of others."""
+        if not self.is_rounded(case):
+            return None
+        given = {"normalize": case.options["of.normalize"]}
+        options = {"metric": "sbd", "metric_params": given}
+        D, off = RECIPES[Silhouettes.name].distances(replace(case, options=options))
+        return D, off
+
+    def score(
+        self, case: Case, labels: np.ndarray, matrix: tuple[np.ndarray, float] | None
+    ) -> tuple[float, float]:
         """The mean silhouette of labels, and how far it may be off; NaN where there is none."""
         of, X = case.given("of."), case.data["X"]
         if not 2 <= len(set(labels.tolist())) < len(X):
             return np.nan, 0.0
-        if self.is_rounded(case):
-            normalize = {"normalize": of["normalize"]}
-            options = {"metric": "sbd", "metric_params": normalize}
-            silhouettes = RECIPES[Silhouettes.name]
-            D, off = silhouettes.distances(replace(case, options=options))
-            values, errors = silhouettes_of(D, labels, off)
+        if matrix is not None:
+            values, errors = silhouettes_of(matrix[0], labels, matrix[1])
             return float(values.mean()), float(errors.mean())
         names = ("metric", "metric_params", "cost", "window")
         given = {name: value for name, value in of.items() if name in names}
@@ -485,10 +493,10 @@ class Choice(Recipe):
             close(f"{name} silhouette", one, other, error, 1e-9 if error else 0.0)
 
     def check(self, case: Case, found: dict) -> None:
-        numbers = np.array(sorted(set(case.options["n_clusters"])))
+        numbers, matrix = np.array(sorted(set(case.options["n_clusters"]))), self.matrix(case)
         if not case.unseeded:
-            labelings = [one.labels_ for one in self.fits(case, How("numba"))]
-            wanted = [self.score(case, labels) for labels in labelings]
+            fits = self.fits(case, How("numba"))
+            wanted = [self.score(case, one.labels_, matrix) for one in fits]
             if found["best"] == 0:
                 check(np.isnan([one[0] for one in wanted]).all(), "refused, and there is one")
         if found["best"] == 0:
@@ -498,14 +506,14 @@ class Choice(Recipe):
         best = int(np.flatnonzero(values >= np.nanmax(values) - 1e-9)[0])
         same("best", found["best"], np.int64(numbers[best]))
         same("inertia of the best", found["inertia"][best], found["its inertia"])
-        one, error = self.score(case, found["labels"])
+        one, error = self.score(case, found["labels"], matrix)
         self._same_silhouettes("best", values[[best]], np.array([one]), np.array([error]))
         check(found["labels"].max() < numbers[best], "labels: too many", found["labels"])
         if case.unseeded:
             return
         self._same_silhouettes("each", values, *np.array(wanted).T)
-        same("labels", found["labels"], labelings[best])
-        inertia = [one.inertia_ for one in self.fits(case, How("numba"))]
+        same("labels", found["labels"], fits[best].labels_)
+        inertia = [one.inertia_ for one in fits]
         if self.is_rounded(case):
             close("inertia", found["inertia"], np.array(inertia), 1e-9, 1e-9)
         else:

@@ -203,8 +203,8 @@ def test_silhouettes_of_another_distance_than_the_clusters_are_found(normalize):
     given = {"metric": "sbd", "metric_params": {"normalize": not normalize}}
     options = {"of.kind": "KShapeClusterer", "of.normalize": normalize}
     cases = (draw_case(0, number, "skts.cluster.choose_n_clusters")[0] for number in range(90))
-    cases = [case for case in cases if options.items() <= case.options.items()][:7]
-    assert len(cases) == 7
+    cases = [case for case in cases if options.items() <= case.options.items()][:5]
+    assert len(cases) == 5
     assert first_failure(cases) == "none"
     with mock.patch.object(_choice, "distance_options", lambda _: given):
         assert first_failure(cases) in ("best silhouette: values", "each silhouette: values")
