@@ -271,3 +271,15 @@ def test_refusals_are_those_of_the_path(rng):
         with pytest.raises(ValueError) as found:
             AlignmentDisplay.from_series(x, x, **options)
         assert str(found.value) == str(wanted.value)
+
+
+def test_made_from_its_parts(rng):
+    """Without a metric it is dynamic time warping."""
+    x, y = rng.normal(size=(1, 9)), rng.normal(size=(1, 7))
+    path, distance = dtw_path(x, y, cost="absolute", window=3)
+    display = AlignmentDisplay(x, y, path, distance, "absolute", 3, ("a", "b")).plot()
+    shown = AlignmentDisplay.from_series(x, y, cost="absolute", window=3)
+    assert_array_equal(filled(display.image_), filled(shown.image_))
+    assert_array_equal(display.path_line_.get_xydata(), shown.path_line_.get_xydata())
+    assert display.gap_lines_ == [] and display.axes_[0].get_xlabel() == "time point of b"
+    assert display.axes_[2].get_title() == shown.axes_[2].get_title()
