@@ -101,6 +101,17 @@ def test_frames_of_a_row_for_each_point_are_series():
         model.predict(frame)
 
 
+def test_a_series_of_a_frame_whose_name_is_missing_is_a_series():
+    series = [np.arange(5.0), np.arange(4.0) ** 2]
+    for names in (["a", np.nan], pd.Categorical(["b", None], categories=["a", "b"])):
+        frame = pd.concat([pd.DataFrame({"c0": x}) for x in series])
+        names = pd.Index(names).repeat([5, 4])
+        frame.index = pd.MultiIndex.from_arrays([names, frame.index])
+        found, expected = check_series(frame), check_series(series)
+        assert_array_equal(found.values, expected.values)
+        assert_array_equal(found.lengths, expected.lengths)
+
+
 def test_frames_that_may_be_read_in_two_ways_are_refused():
     frame = long_frame([np.ones((1, 5)), np.ones((1, 4))])
     with pytest.raises(

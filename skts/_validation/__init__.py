@@ -1,6 +1,6 @@
 """Validation of what users give: series in any form, labels, weights."""
 
-from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
+from .forms import as_host, chosen, form_of, is_3d, is_list_of_series, transposed
 from .layout import check_layout
 from .scale import LARGEST, LEAST
 from .series import (
@@ -27,6 +27,7 @@ __all__ = [
     "check_target",
     "check_univariate",
     "check_weights",
+    "chosen",
     "is_3d",
     "is_list_of_series",
     "one_label_each",

@@ -6,10 +6,11 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 
 from ..engines import fetch, lies_on_gpu
 
-__all__ = ["as_host", "form_of", "is_3d", "is_list_of_series", "shortened", "transposed"]
+__all__ = ["as_host", "chosen", "form_of", "is_3d", "is_list_of_series", "shortened", "transposed"]
 
 #: Characters of a value that a message shows.
 _SHOWN = 60
@@ -66,7 +67,7 @@ def _split(frame: Any) -> list[np.ndarray]:
             "series and time points."
         )
     found = []
-    for name, part in frame.groupby(level=0, sort=False):
+    for name, part in _by_series(frame):
         times = part.index.get_level_values(1)
         if not (times.is_monotonic_increasing and times.is_unique):
             raise ValueError(
@@ -80,6 +81,34 @@ def _split(frame: Any) -> list[np.ndarray]:
             "reset_index(drop=True)."
         )
     return found
+
+
+def _by_series(frame: Any) -> Any:
+    """The rows of a long frame, grouped by series, in the order in which these come."""
+    return frame.groupby(level=0, sort=False, observed=True, dropna=False)
+
+
+def chosen(X: Any, samples: np.ndarray, input_name: str) -> Any:
+    """Return some series, or their labels, in the form in which all of them were given.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms, or labels.
+    samples : ndarray of int
+        Which of them.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    object
+        A list of a list, a data frame of a data frame; of an array on a GPU, an ndarray.
+    """
+    if _is_long_frame(X):
+        series = _by_series(X).ngroup().to_numpy()
+        samples = np.concatenate([np.flatnonzero(series == sample) for sample in samples])
+    return _safe_indexing(as_host(X, input_name), samples)
 
 
 def as_host(X: Any, input_name: str) -> Any:
