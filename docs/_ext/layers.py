@@ -98,7 +98,7 @@ IMPORTS = {
         "engines",
         "_log",
     },
-    "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
+    "plotting": {"_validation", "neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {
         "_log",
         "_metrics",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..engines import Warping
 from ..metrics import PointCost, dtw_path, pairwise_dtw
 from ..neighbors import DTWNearestNeighbor
-from ._style import COSTS, PanelsMixin, check_fitted, color_of
+from ._style import COSTS, PanelsMixin, check_fitted, color_of, points_of
 
 __all__ = ["AlignmentDisplay"]
 
@@ -138,7 +138,7 @@ class AlignmentDisplay(PanelsMixin):
         """
         options: Any = {"metric": metric, "window": window, "cost": cost, "alignment": alignment}
         path, distance = dtw_path(x, y, **options)
-        first, second = (_points(one) for one in (x, y))
+        first, second = points_of(x, "x"), points_of(y, "y")
         radius = None
         if window is not None:
             n, m = first.shape[1], second.shape[1]
@@ -191,7 +191,7 @@ class AlignmentDisplay(PanelsMixin):
             raise ValueError(
                 f"rank={rank} is not among the {estimator.n_samples_fit_} training series."
             )
-        x = np.asarray(x, np.float64)
+        x = points_of(x, "x")
         found = estimator.kneighbors([x], rank + 1, return_distance=False)[0, rank]
         kept = estimator._series
         neighbor = kept.values[found, :, : kept.lengths[found]]
@@ -301,10 +301,3 @@ class AlignmentDisplay(PanelsMixin):
             rows = np.arange(left.shape[1])[:, np.newaxis] * steps[0]
             costs[np.abs(rows - np.arange(right.shape[1]) * steps[1]) > self.radius] = np.nan
         return costs, steps
-
-
-def _points(x: ArrayLike) -> np.ndarray:
-    """A series as (n_channels, n_timepoints), without the NaN that pads it."""
-    points = np.atleast_2d(np.asarray(x, np.float64))
-    known = np.flatnonzero(~np.isnan(points).all(axis=0))
-    return points[:, : known[-1] + 1]
