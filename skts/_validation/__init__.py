@@ -1,6 +1,15 @@
 """Validation of what users give: series in any form, labels, weights."""
 
-from .forms import as_host, chosen, form_of, is_3d, is_list_of_series, transposed
+from .forms import (
+    as_host,
+    channel_names,
+    chosen,
+    form_of,
+    is_3d,
+    is_list_of_series,
+    refuse_other_channels,
+    transposed,
+)
 from .layout import check_layout
 from .scale import LARGEST, LEAST
 from .series import (
@@ -17,6 +26,7 @@ __all__ = [
     "LARGEST",
     "LEAST",
     "as_host",
+    "channel_names",
     "form_of",
     "check_layout",
     "check_more_points",
@@ -33,5 +43,6 @@ __all__ = [
     "one_label_each",
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
+    "refuse_other_channels",
     "transposed",
 ]

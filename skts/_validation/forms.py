@@ -10,7 +10,17 @@ from sklearn.utils import _safe_indexing
 
 from ..engines import fetch, lies_on_gpu
 
-__all__ = ["as_host", "chosen", "form_of", "is_3d", "is_list_of_series", "shortened", "transposed"]
+__all__ = [
+    "as_host",
+    "channel_names",
+    "chosen",
+    "form_of",
+    "is_3d",
+    "is_list_of_series",
+    "refuse_other_channels",
+    "shortened",
+    "transposed",
+]
 
 #: Characters of a value that a message shows.
 _SHOWN = 60
@@ -86,6 +96,51 @@ def _split(frame: Any) -> list[np.ndarray]:
 def _by_series(frame: Any) -> Any:
     """The rows of a long frame, grouped by series, in the order in which these come."""
     return frame.groupby(level=0, sort=False, observed=True, dropna=False)
+
+
+def channel_names(X: Any) -> tuple[str, ...]:
+    """Return the names of the channels of a long frame; none where they are no text.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms: only long frames name their channels.
+
+    Returns
+    -------
+    tuple of str
+        A name a channel, or nothing.
+    """
+    names = tuple(X.columns) if _is_long_frame(X) else ()
+    return names if all(isinstance(name, str) for name in names) else ()
+
+
+def refuse_other_channels(X: Any, known: tuple[str, ...], input_name: str, where: str) -> None:
+    """Raise where one of several channels has another name than it is known by.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms.
+    known : tuple of str
+        Names of the channels of other series, if they have any.
+    input_name : str
+        The argument's name in messages.
+    where : str
+        What these others are.
+
+    Raises
+    ------
+    ValueError
+        If both have as many names, more than one, and two of them differ.
+    """
+    names = channel_names(X)
+    if len(names) == len(known) > 1 and names != known:
+        place = next(i for i, name in enumerate(names) if name != known[i])
+        raise ValueError(
+            f"Channel {place} of {input_name} is {names[place]!r}, and {known[place]!r} in "
+            f"{where}: give the same columns in the same order."
+        )
 
 
 def chosen(X: Any, samples: np.ndarray, input_name: str) -> Any:
