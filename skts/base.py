@@ -17,6 +17,7 @@ from ._parameters import refuse_truth
 from ._scalars import plain
 from ._validation import (
     as_host,
+    channel_names,
     check_layout,
     check_one,
     check_series,
@@ -26,6 +27,7 @@ from ._validation import (
     is_3d,
     is_list_of_series,
     read_distances,
+    refuse_other_channels,
     transposed,
 )
 from .engines import Engine, Reduction, Series, run, run_all
@@ -83,6 +85,8 @@ class SeriesMixin:
     engine: str | None
     n_jobs: int | None
     verbose: int
+    #: Of training data that are a frame of a row for each time point.
+    _channel_names: tuple[str, ...] = ()
     #: How much of `verbose` is for lines of the estimator itself: the bars of reductions need more.
     _own_verbose: ClassVar[int] = 0
 
@@ -149,6 +153,7 @@ class SeriesMixin:
         elif not is_list_of_series(X):
             validate_data(self, form_of(X), "no_validation", reset=True, skip_check_array=True)
         self.n_channels_ = series.n_channels
+        self._channel_names = channel_names(X)
 
     def _validate_series(self, X: Any) -> Series:
         """Validate series that come after `fit`, and compare their form with what was remembered.
@@ -171,6 +176,7 @@ class SeriesMixin:
                 f"X has {counted(n_channels, 'channel')}, but {type(self).__name__} is expecting "
                 f"{counted(self.n_channels_, 'channel')} as input.{advice if swapped else ''}"
             )
+        refuse_other_channels(X, self._channel_names, "X", "the series of fit")
 
     def _validate_target(self, X: Any, y: Any) -> np.ndarray:
         """Validate a target of one column that goes with `X`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import date
 from fractions import Fraction
 
@@ -25,6 +26,7 @@ from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import dtw, pairwise_dtw
 from skts.neighbors import dtw_window_search, elastic_parameter_search
+from tests.examples_of_estimators import estimators, examples
 
 
 def test_two_dimensions_are_one_channel():
@@ -99,6 +101,46 @@ def test_frames_of_a_row_for_each_point_are_series():
         assert_array_equal(a, b)
     with pytest.raises(ValueError, match="expecting 1 channel as input"):
         model.predict(frame)
+
+
+def test_a_series_of_a_frame_whose_name_is_missing_is_a_series():
+    series = [np.arange(5.0), np.arange(4.0) ** 2]
+    for names in (["a", np.nan], pd.Categorical(["b", None], categories=["a", "b"])):
+        frame = pd.concat([pd.DataFrame({"c0": x}) for x in series])
+        names = pd.Index(names).repeat([5, 4])
+        frame.index = pd.MultiIndex.from_arrays([names, frame.index])
+        found, expected = check_series(frame), check_series(series)
+        assert_array_equal(found.values, expected.values)
+        assert_array_equal(found.lengths, expected.lengths)
+
+
+ASKED = ("predict", "transform", "kneighbors", "score_points")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in estimators() if {*ASKED} & {*dir(kind)}])
+def test_channels_of_frames_keep_their_order(kind, rng):
+    example = examples(small=True)[kind]
+    rows = example.first[0]
+    frame = long_frame([np.stack([x, rng.normal(size=len(x)).cumsum()]) for x in rows])
+    swapped, renamed = frame[["c1", "c0"]], frame.rename(columns={"c0": "a", "c1": "b"})
+    model = example.make().fit(frame, *example.first[1:])
+    asks = [getattr(model, name) for name in ASKED if hasattr(model, name)]
+    for ask in asks:
+        with pytest.raises(ValueError, match="Channel 0 of [XQ] is 'c1', and 'c0' in the series"):
+            ask(swapped)
+        with pytest.raises(ValueError, match="Channel 0 of [XQ] is 'a', and 'c0' in the series"):
+            ask(renamed)
+        ask(frame.set_axis([0, 1], axis=1))  # without names
+    again = pickle.loads(pickle.dumps(model)).fit(swapped, *example.first[1:])
+    for ask in asks:
+        getattr(again, ask.__name__)(swapped)
+
+
+def test_channels_of_two_sets_of_frames_are_in_one_order():
+    frame = long_frame([np.arange(10.0).reshape(2, 5) ** power for power in (1, 2)])
+    with pytest.raises(ValueError, match="Channel 0 of Y is 'c1', and 'c0' in X: give the same"):
+        pairwise_dtw(frame, frame[["c1", "c0"]])
+    assert pairwise_dtw(frame[["c0"]], frame[["c1"]]).shape == (2, 2)
 
 
 def test_frames_that_may_be_read_in_two_ways_are_refused():

@@ -98,7 +98,16 @@ IMPORTS = {
         "engines",
         "_log",
     },
-    "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "_metrics", "engines"},
+    "plotting": {
+        "_validation",
+        "neighbors",
+        "cluster",
+        "tree",
+        "motifs",
+        "metrics",
+        "_metrics",
+        "engines",
+    },
     "neighbors": {
         "_log",
         "_metrics",

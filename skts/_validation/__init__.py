@@ -1,7 +1,16 @@
 """Validation of what users give: series in any form, labels, weights."""
 
 from .distances import check_distances, read_distances
-from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
+from .forms import (
+    as_host,
+    channel_names,
+    chosen,
+    form_of,
+    is_3d,
+    is_list_of_series,
+    refuse_other_channels,
+    transposed,
+)
 from .layout import check_layout
 from .scale import LARGEST, LEAST
 from .series import (
@@ -19,6 +28,7 @@ __all__ = [
     "LEAST",
     "as_host",
     "check_distances",
+    "channel_names",
     "form_of",
     "check_layout",
     "check_more_points",
@@ -29,11 +39,13 @@ __all__ = [
     "check_target",
     "check_univariate",
     "check_weights",
+    "chosen",
     "is_3d",
     "is_list_of_series",
     "one_label_each",
     "read_distances",
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
+    "refuse_other_channels",
     "transposed",
 ]

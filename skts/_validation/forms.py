@@ -6,10 +6,21 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 
 from ..engines import fetch, lies_on_gpu
 
-__all__ = ["as_host", "form_of", "is_3d", "is_list_of_series", "shortened", "transposed"]
+__all__ = [
+    "as_host",
+    "channel_names",
+    "chosen",
+    "form_of",
+    "is_3d",
+    "is_list_of_series",
+    "refuse_other_channels",
+    "shortened",
+    "transposed",
+]
 
 #: Characters of a value that a message shows.
 _SHOWN = 60
@@ -66,7 +77,7 @@ def _split(frame: Any) -> list[np.ndarray]:
             "series and time points."
         )
     found = []
-    for name, part in frame.groupby(level=0, sort=False):
+    for name, part in _by_series(frame):
         times = part.index.get_level_values(1)
         if not (times.is_monotonic_increasing and times.is_unique):
             raise ValueError(
@@ -80,6 +91,79 @@ def _split(frame: Any) -> list[np.ndarray]:
             "reset_index(drop=True)."
         )
     return found
+
+
+def _by_series(frame: Any) -> Any:
+    """The rows of a long frame, grouped by series, in the order in which these come."""
+    return frame.groupby(level=0, sort=False, observed=True, dropna=False)
+
+
+def channel_names(X: Any) -> tuple[str, ...]:
+    """Return the names of the channels of a long frame; none where they are no text.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms: only long frames name their channels.
+
+    Returns
+    -------
+    tuple of str
+        A name a channel, or nothing.
+    """
+    names = tuple(X.columns) if _is_long_frame(X) else ()
+    return names if all(isinstance(name, str) for name in names) else ()
+
+
+def refuse_other_channels(X: Any, known: tuple[str, ...], input_name: str, where: str) -> None:
+    """Raise where one of several channels has another name than it is known by.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms.
+    known : tuple of str
+        Names of the channels of other series, if they have any.
+    input_name : str
+        The argument's name in messages.
+    where : str
+        What these others are.
+
+    Raises
+    ------
+    ValueError
+        If both have as many names, more than one, and two of them differ.
+    """
+    names = channel_names(X)
+    if len(names) == len(known) > 1 and names != known:
+        place = next(i for i, name in enumerate(names) if name != known[i])
+        raise ValueError(
+            f"Channel {place} of {input_name} is {names[place]!r}, and {known[place]!r} in "
+            f"{where}: give the same columns in the same order."
+        )
+
+
+def chosen(X: Any, samples: np.ndarray, input_name: str) -> Any:
+    """Return some series, or their labels, in the form in which all of them were given.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms, or labels.
+    samples : ndarray of int
+        Which of them.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    object
+        A list of a list, a data frame of a data frame; of an array on a GPU, an ndarray.
+    """
+    if _is_long_frame(X):
+        series = _by_series(X).ngroup().to_numpy()
+        samples = np.concatenate([np.flatnonzero(series == sample) for sample in samples])
+    return _safe_indexing(as_host(X, input_name), samples)
 
 
 def as_host(X: Any, input_name: str) -> Any:

@@ -95,12 +95,10 @@ def _refuse_none(X: Any, y: Any, name: str) -> None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not is_list_of_series(X):
         refuse_one_dimension(form_of(X), "X")
-    if np.ma.is_masked(y):
-        raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
 
 
 def one_label_each(labels: Any, input_name: str) -> Any:
-    """Return labels in host memory, or refuse lists of several lengths.
+    """Return labels in host memory; refuse lists of several lengths, and labels behind a mask.
 
     Parameters
     ----------
@@ -117,8 +115,11 @@ def one_label_each(labels: Any, input_name: str) -> Any:
     Raises
     ------
     ValueError
-        If rows have several lengths.
+        If rows have several lengths; if a mask hides one.
     """
+    if np.ma.is_masked(labels):
+        place = int(np.argmax(np.ma.getmaskarray(labels)))
+        raise ValueError(f"{input_name} has a masked label, at {place}.")
     host = as_host(labels, input_name)
     if isinstance(host, list | tuple):
         try:

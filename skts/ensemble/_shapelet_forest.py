@@ -582,7 +582,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             shapelets_=shapelets,
             _n_timepoints=series.n_timepoints,
         )
-        for name in ("n_features_in_", "feature_names_in_", "n_channels_"):
+        for name in ("n_features_in_", "feature_names_in_", "n_channels_", "_channel_names"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model

@@ -10,7 +10,14 @@ from sklearn.utils._param_validation import StrOptions
 from .._log import counted
 from .._metrics import ALIGNMENT, COST, WINDOW
 from .._parameters import N_JOBS, warn_user
-from .._validation import check_layout, check_one, check_series, transposed
+from .._validation import (
+    channel_names,
+    check_layout,
+    check_one,
+    check_series,
+    refuse_other_channels,
+    transposed,
+)
 from ..engines import Series
 
 __all__ = ["DISTANCE", "WARPING", "WORK", "check_pair", "check_sets"]
@@ -79,6 +86,7 @@ def check_sets(
         check_layout(X, left, "X")
         check_layout(Y, right, "Y")
     _same_channels(left, right, ("X", "Y"))
+    refuse_other_channels(Y, channel_names(X), "Y", "X")
     return left, right
 
 

@@ -531,6 +531,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found[i, column] = row[start : start + length - motif.window + 1].min()
         return found
 
+    @takes_plain
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Find the motif that comes closest in each series.
 

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._metrics import COST, METRIC, METRIC_PARAMS, METRICS, WINDOW, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
-from .._validation import as_host, check_series
+from .._validation import check_series, chosen
 from ..base import SeriesMixin
 from ..engines import DTWNeighbors, Series, Warping, get_engine
 from ._parameter_search import nearest_under
@@ -267,10 +267,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             Their labels.
         """
         self.fit(X, y)
-        kept, labels = (
-            _safe_indexing(as_host(given, name), self.sample_indices_)
-            for given, name in ((X, "X"), (y, "y"))
-        )
+        kept: Given = chosen(X, self.sample_indices_, "X")
+        labels: Labels = chosen(y, self.sample_indices_, "y")
         return kept, labels
 
     def __sklearn_tags__(self) -> Tags:

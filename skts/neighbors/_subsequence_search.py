@@ -18,7 +18,12 @@ from .._log import counted
 from .._metrics import COST, WINDOW, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from .._validation import check_multivariate, check_series, refuse_channels_of_one_point
+from .._validation import (
+    check_multivariate,
+    check_series,
+    refuse_channels_of_one_point,
+    refuse_other_channels,
+)
 from ..base import SeriesMixin
 from ..engines import (
     Engine,
@@ -360,6 +365,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         if series.n_channels != self.n_channels_:
             name, channels = type(self).__name__, counted(self.n_channels_, "channel")
             raise ValueError(f"{name} takes queries of {channels}; Q has {series.n_channels}.")
+        refuse_other_channels(Q, self._channel_names, "Q", "the series of fit")
         longest = max(each.shape[-1] for each in self._series.parts)
         too_long = np.flatnonzero(series.lengths > longest)
         if too_long.size:

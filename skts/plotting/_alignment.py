@@ -13,7 +13,7 @@ from .._metrics import Distance, distance_of
 from ..metrics import pairwise_distances, warping_path
 from ..neighbors import DTWNearestNeighbor
 from ._costs import as_sets, first_point, label_of, matching_costs
-from ._style import COSTS, PanelsMixin, check_fitted, color_of
+from ._style import COSTS, PanelsMixin, check_fitted, color_of, points_of
 
 __all__ = ["AlignmentDisplay"]
 
@@ -155,7 +155,7 @@ class AlignmentDisplay(PanelsMixin):
         options: Any = {"metric": metric, "metric_params": metric_params, "cost": cost}
         options |= {"window": window, "alignment": alignment}
         path, distance = warping_path(x, y, **options)
-        first, second = (_points(one) for one in (x, y))
+        first, second = points_of(x, "x"), points_of(y, "y")
         left, right, warping = distance_of(**options).sides(*as_sets(first, second))
         radius = None
         if window is not None:
@@ -209,7 +209,7 @@ class AlignmentDisplay(PanelsMixin):
             raise ValueError(
                 f"rank={rank} is not among the {estimator.n_samples_fit_} training series."
             )
-        x = np.asarray(x, np.float64)
+        x = points_of(x, "x")
         found = estimator.kneighbors([x], rank + 1, return_distance=False)[0, rank]
         kept = estimator._series
         neighbor = kept.values[found, :, : kept.lengths[found]]
@@ -337,10 +337,3 @@ class AlignmentDisplay(PanelsMixin):
             for channel in points[:, times]:
                 lines += ax.plot(*((channel, times) if ax is left else (times, channel)), **style)
         return lines
-
-
-def _points(x: ArrayLike) -> np.ndarray:
-    """A series as (n_channels, n_timepoints), without the NaN that pads it."""
-    points = np.atleast_2d(np.asarray(x, np.float64))
-    known = np.flatnonzero(~np.isnan(points).all(axis=0))
-    return points[:, : known[-1] + 1]

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["COSTS", "PanelsMixin", "check_fitted", "color_of", "normalized"]
+from .._validation import check_one
+
+__all__ = ["COSTS", "PanelsMixin", "check_fitted", "color_of", "normalized", "points_of"]
 
 #: Okabe and Ito's palette without its yellow, which is too pale for lines, and without black.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -40,6 +43,26 @@ def check_fitted(estimator: Any, kind: type | tuple[type, ...]) -> None:
             "here."
         )
     check_is_fitted(estimator)
+
+
+def points_of(x: ArrayLike, name: str) -> np.ndarray:
+    """Return one series as it is compared: checked, without the NaN or mask that pads it.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        A series.
+    name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    ndarray of shape (n_channels, n_timepoints), float64
+        Its points.
+    """
+    series = check_one(x, name)
+    points: np.ndarray = series.values[0, :, : series.lengths[0]]
+    return points
 
 
 def color_of(number: int) -> str:

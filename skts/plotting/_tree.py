@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
-from ._style import PanelsMixin, check_fitted, color_of
+from ._style import PanelsMixin, check_fitted, color_of, points_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
@@ -342,8 +342,7 @@ class ShapeletMatchDisplay(PanelsMixin):
             If `axes` are not as many as there are panels.
         """
         check_fitted(estimator, ShapeletTreeClassifier)
-        one = [np.asarray(x)]
-        series = estimator._validate_series(one)
+        one = [points := points_of(x, "x")]
         distances, starts = estimator.transform(one)[0], estimator.locate(one)[0]
         passed = set(estimator.decision_path(one).indices.tolist())
         matches = [
@@ -353,7 +352,6 @@ class ShapeletMatchDisplay(PanelsMixin):
             )
             if literal.node in passed
         ]
-        points = series.values[0, :, : series.lengths[0]]
         return cls(points, matches, estimator.predict(one)[0]).plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> Self:

@@ -57,7 +57,7 @@ def changed(change, given):
 
 @pytest.fixture(autouse=True)
 def strict():
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
         yield

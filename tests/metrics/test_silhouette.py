@@ -88,6 +88,7 @@ def test_refusals(rng):
         (None, {}, r"labels has shape \(\); one label for each of the 6 series"),
         (np.eye(6), {}, r"labels has shape \(6, 6\)"),
         ([0, 1, np.nan, 0, 1, 1], {}, "Input labels contains NaN"),
+        (np.ma.array(labels, mask=labels), {}, "labels has a masked label, at 1"),
         (["a", "b", None, "a", "b", "b"], {}, "labels of several types: NoneType, str"),
         (labels, {"metric": "sbd", "window": 3}, "window=3 does not go with metric='sbd'"),
         (labels, {"metric": "sbd", "metric_params": {"g": 1}}, "'g' is no parameter of metric="),

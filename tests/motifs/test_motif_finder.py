@@ -320,6 +320,14 @@ def test_predict_names_the_motif_within_its_radius(rng, fast_engine):
     assert_array_equal(model.predict(list(Z)) >= 0, inside.any(axis=1))
 
 
+def test_predict_where_numpy_raises_underflow(rng, fast_engine):
+    X = np.where(rng.random((2, 30)) < 0.5, 1.0, 5e-324)
+    model = MotifFinder(8, normalize=False, engine=fast_engine).fit(X)
+    expected = model.predict(X)
+    with np.errstate(all="raise"):
+        assert_array_equal(model.predict(X), expected)
+
+
 def test_window_rules(rng):
     t = np.arange(400)
     x = np.sin(2 * np.pi * t / 25) + 0.1 * rng.normal(size=400)

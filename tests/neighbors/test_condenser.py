@@ -312,6 +312,20 @@ def test_forms_of_data_are_kept(rng):
     assert model.n_channels_ == 2
 
 
+def test_fit_resample_of_a_long_frame_keeps_series():
+    pandas = pytest.importorskip("pandas")
+    X, y = make_cylinder_bell_funnel(12, 16, random_state=0)
+    listed = {f"s{9 - i}": x[: 10 + i % 3] for i, x in enumerate(X[:9])}
+    frame = pandas.concat({name: pandas.DataFrame({"v": x}) for name, x in listed.items()})
+    model = DTWCondenser(n_prototypes=4)
+    kept, labels = model.fit_resample(frame, y[:9])
+    names = [name for i, name in enumerate(listed) if i in model.sample_indices_]
+    assert len(names) == len(labels) == 4
+    pandas.testing.assert_frame_equal(kept, frame.loc[names])
+    other = DTWCondenser(n_prototypes=4).fit(list(listed.values()), y[:9])
+    assert_array_equal(model.sample_indices_, other.sample_indices_)
+
+
 class ResamplingPipeline:
     """As a pipeline of imbalanced-learn: resample while fitting, never when predicting."""
 

@@ -70,6 +70,20 @@ def test_neighbours_of_an_estimator(rng):
         AlignmentDisplay.from_estimator(model, np.ones(6))
 
 
+def test_points_behind_a_mask_are_not_drawn(rng):
+    x = np.ma.array(rng.normal(size=24).cumsum(), mask=np.arange(24) >= 20)
+    X = rng.normal(size=(6, 20)).cumsum(axis=1)
+    model = DTWNearestNeighbor().fit(list(X), ["a", "b"] * 3)
+    for make in (
+        lambda one: AlignmentDisplay.from_series(one, X[0]),
+        lambda one: AlignmentDisplay.from_estimator(model, one),
+    ):
+        found, expected = make(x), make(x.data[:20])
+        assert_array_equal(found.x, expected.x)
+        assert_array_equal(found.path, expected.path)
+        assert found.distance == expected.distance
+
+
 def test_a_turned_neighbour(rng):
     X = rng.normal(size=(3, 24))
     model = DTWNearestNeighbor(rotation_invariant=True, window=0).fit(X, [0, 1, 1])

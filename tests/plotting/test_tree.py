@@ -72,6 +72,15 @@ def test_matches_in_a_new_series(fitted, rng):
     assert len(ShapeletMatchDisplay.from_estimator(leaf, x).axes_) == 1
 
 
+def test_points_behind_a_mask_match_nothing(fitted, rng):
+    model, *_ = fitted
+    x = np.ma.array(rng.normal(size=50).cumsum(), mask=np.arange(50) >= 12)
+    found = ShapeletMatchDisplay.from_estimator(model, x)
+    expected = ShapeletMatchDisplay.from_estimator(model, x.data[:12])
+    assert_array_equal(found.points, expected.points)
+    assert found.matches == expected.matches and found.label == expected.label
+
+
 def test_series_without_room_are_drawn_beyond_all_others():
     rng = np.random.default_rng(0)
     X = [rng.normal(size=size).cumsum() for size in (6, 9, 12, 12, 7, 11, 10, 12)]
