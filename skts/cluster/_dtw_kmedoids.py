@@ -134,6 +134,9 @@ class DTWKMedoids(
     memory. Distances that tie go to the cluster with the lowest number, swaps and sums that tie to
     the lowest one as well.
 
+    `fit` holds the distances of all series to the medoids, as `transform` returns them, beside the
+    budget of memory.
+
     Two different series may be at distance 0 under warping. If that leaves a cluster without
     series, its medoid becomes the series that is farthest from its own; where all distances to
     medoids are 0, empty clusters are dropped. A medoid may itself be in the cluster of another one

@@ -20,7 +20,7 @@ class Medoids:
     indices : ndarray of int
         Numbers of the series that are medoids.
     distances : ndarray of shape (n_medoids, n_series)
-        Their distances to all series; changed by what follows.
+        Their distances to all series; changed by what follows, and gone after `release`.
     """
 
     def __init__(self, indices: np.ndarray, distances: np.ndarray) -> None:
@@ -37,6 +37,17 @@ class Medoids:
         self.second = self.distances.min(axis=0)
         self.distances[self.labels, columns] = self.nearest
         self.inertia = float(self.nearest.sum())
+
+    def release(self) -> Self:
+        """Drop the distances, the memory of which is more than that of all else.
+
+        Returns
+        -------
+        self : Medoids
+            With numbers, labels, nearest and second distances, and the inertia.
+        """
+        self.distances = np.empty((0, self.distances.shape[1]))
+        return self
 
     def replace(self, place: int, index: int, row: np.ndarray) -> None:
         """Put a series in the place of a medoid.
@@ -165,7 +176,7 @@ def swap(
         tell(iteration, medoids.inertia)
         if medoids.inertia < history[-1]:
             history.append(medoids.inertia)
-    return Start(medoids, history, iteration, tried == n)
+    return Start(medoids.release(), history, iteration, tried == n)
 
 
 def _each(rows: DistanceRows) -> Iterator[tuple[int, np.ndarray]]:
@@ -195,13 +206,13 @@ def alternate(
     Start
         Medoids and how they were found.
     """
-    medoids = Medoids(start, rows.some(start)).fill(rows)
+    medoids = Medoids(start, rows.some(start)).fill(rows).release()
     history = [medoids.inertia]
     tell(0, medoids.inertia)
     for iteration in range(1, max_iter + 1):
         groups = (np.flatnonzero(medoids.labels == place) for place in range(len(medoids.indices)))
         moved = np.array([group[np.argmin(rows.sums_among(group))] for group in groups])
-        new = Medoids(moved, rows.some(moved)).fill(rows)
+        new = Medoids(moved, rows.some(moved)).fill(rows).release()
         tell(iteration, new.inertia)
         if not new.inertia < medoids.inertia:
             return Start(medoids, history, iteration, True)

@@ -55,11 +55,12 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 """
 
 from .core.budget import check_size
+from .core.certify import Neighbors
 from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run, run_all
-from .core.radius import Within
+from .core.radius import Within, pieces_from_end
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
@@ -166,6 +167,7 @@ __all__ = [
     "MovedAverage",
     "Nearest",
     "NearestPair",
+    "Neighbors",
     "NewNeighbors",
     "ConcatenatedSeries",
     "Parameter",
@@ -224,6 +226,7 @@ __all__ = [
     "measure_channels",
     "offsets",
     "parameters_of",
+    "pieces_from_end",
     "points_in_reach",
     "prepared",
     "ranks_of_runs",

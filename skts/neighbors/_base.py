@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, overload
@@ -29,6 +30,7 @@ from ..engines import (
     distances_of_all_shifts,
     get_engine,
     match_spans,
+    pieces_from_end,
 )
 
 __all__ = ["NeighborsMixin", "weigh"]
@@ -341,13 +343,12 @@ class NeighborsMixin(SeriesMixin):
         if sort_results and not return_distance:
             raise ValueError("return_distance must be True if sort_results is True.")
         found = self._within(X, radius, distances=return_distance)
+        if sort_results:
+            _sort_rows(found)
         indices = _rows_of(found.indices, found.starts)
         if found.distances is None:
             return indices
         distances = _rows_of(found.distances, found.starts)
-        for row in range(len(indices) if sort_results else 0):
-            order = np.argsort(distances[row], kind="stable")
-            distances[row], indices[row] = distances[row][order], indices[row][order]
         return (distances, indices) if return_distance else indices
 
     @takes_plain
@@ -384,15 +385,18 @@ class NeighborsMixin(SeriesMixin):
         """
         _check_mode(mode)
         found = self._within(X, radius, distances=mode == "distance")
-        data, indices = found.distances, found.indices
+        if sort_results and mode == "distance":
+            _sort_rows(found)
+        shape = (found.starts.size - 1, self.n_samples_fit_)
+        # as SciPy stores them, but never twice
+        dtype = np.int32 if max(found.indices.size, *shape) <= np.iinfo(np.int32).max else np.int64
+        indices = np.empty(found.indices.size, dtype)
+        for row, run in pieces_from_end(found.indices, found.starts):
+            indices[found.starts[row] : found.starts[row + 1]] = run
+        data = found.distances
         if data is None or mode == "connectivity":
             data = np.ones(indices.size)
-        elif sort_results:
-            rows = np.repeat(np.arange(found.starts.size - 1), np.diff(found.starts))
-            order = np.lexsort((indices, data, rows))
-            data, indices = data[order], indices[order]
-        shape = (found.starts.size - 1, self.n_samples_fit_)
-        return csr_matrix((data, indices, found.starts), shape=shape)
+        return csr_matrix((data, indices, found.starts.astype(dtype)), shape=shape)
 
     def _within(
         self, X: ArrayLike | list[ArrayLike] | None, radius: float | None, *, distances: bool
@@ -547,9 +551,18 @@ def _check_mode(mode: str) -> None:
         )
 
 
+def _sort_rows(found: Within) -> None:
+    """Put the neighbours of each query in the order of their distances, of equal ones as before."""
+    assert found.distances is not None
+    for start, stop in itertools.pairwise(found.starts.tolist()):
+        order = start + np.argsort(found.distances[start:stop], kind="stable")
+        found.distances[start:stop] = found.distances[order]
+        found.indices[start:stop] = found.indices[order]
+
+
 def _rows_of(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Values cut in rows, as an array of arrays."""
+    """Values cut in rows, as an array of arrays; no values are left."""
     rows = np.empty(starts.size - 1, object)
-    for row in range(rows.size):
-        rows[row] = values[starts[row] : starts[row + 1]].copy()
+    for row, run in pieces_from_end(values, starts):
+        rows[row] = run.copy()
     return rows

@@ -17,7 +17,7 @@ from .._metrics import COST, METRIC, METRIC_PARAMS, METRICS, WINDOW, Distance, d
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, chosen
 from ..base import SeriesMixin
-from ..engines import DTWNeighbors, Series, Warping, get_engine
+from ..engines import DTWNeighbors, Neighbors, Series, Warping, get_engine
 from ._parameter_search import nearest_under
 
 __all__ = ["DTWCondenser"]
@@ -28,10 +28,15 @@ Labels = TypeVar("Labels", bound=ArrayLike)
 #: Neighbours of each series that are kept at least; more where memory allows, up to the most. With
 #: still more each search is dearer, and TwoPatterns, down to a tenth, takes no search less.
 _FEWEST, _MOST = 8, 24
+#: How many times longer a list becomes, at most, when it is filled again: one that was used up
+#: soon is likely to be used up again, as where many series are equally far.
+_GROWTH = 2
 #: Part of the memory budget that the neighbours may take, of all windows together.
 _SHARE = 1 / 4
 #: Windows of which the neighbours are kept.
 _WINDOWS = 6
+#: Bytes of a neighbour in a list, and while a search hands it over.
+_ENTRY_BYTES, _SEARCH_BYTES = 16, 64
 
 
 class DTWCondenser(SeriesMixin, BaseEstimator):
@@ -317,6 +322,14 @@ class _Nearest:
 
     Of each series the nearest kept ones are listed; removing a series moves those that point at it
     one place on, and a list that is used up is filled again from what is kept by then.
+
+    Of n series, each removal moves up to n lists on, since that many may be nearest to the series
+    that goes: n^2 steps for each window cannot be spared. Distances are counted apart: n^2 of them
+    fill all lists once. If lists were filled again as long as they were, n removals would take
+    n / length times as many, n^3 in all, where all series are equally far from each other. So a
+    list that is used up becomes longer, as far as memory allows: that is n^2 log n, and n^3 / room
+    only where n is larger than the room of a list. Series of the same points share their distances,
+    so that n counts the different ones.
     """
 
     def __init__(self, condenser: DTWCondenser, series: Series) -> None:
@@ -327,8 +340,14 @@ class _Nearest:
         left, right, warping = condenser._distance(condenser.window).sides(series, series)
         whole = DTWNeighbors(left, right, 1, None, condenser.precision, warping)
         self.engine = get_engine(condenser.engine, whole)
-        fitting = int(_SHARE * self.engine.budget()) // (16 * _WINDOWS * len(series))
-        self.depth = min(max(_FEWEST, min(_MOST, fitting)), len(series) - 1)
+        n_windows = _WINDOWS if condenser.adapt_window else 1
+        entry_bytes = n_windows * _ENTRY_BYTES + _SEARCH_BYTES
+        fitting = int(_SHARE * self.engine.budget()) // (entry_bytes * len(series))
+        #: Neighbours of a series that have room, and those of a list when it is filled first.
+        self.room = min(max(_FEWEST, fitting), len(series) - 1)
+        self.depth = min(_MOST, self.room)
+        first = _first_of_same(series)
+        self._first = None if np.array_equal(first, np.arange(len(series))) else first
         self._lists: dict[float, _Lists] = {}
         self._options: dict[float, tuple[float, Series, Warping]] = {}
 
@@ -359,8 +378,9 @@ class _Nearest:
         lists = self._lists.pop(key, None)
         if lists is None:
             everything = np.arange(len(self.series))
-            lists = _Lists(*self._search(series, warping, everything, self.condenser.verbose))
-            lists.follow(everything)
+            lists = _Lists(len(self.series))
+            found = self._search(series, warping, everything, self.depth, self.condenser.verbose)
+            lists.fill(everything, *found)
         elif lists.n_removed < len(self.removed):
             self._follow(lists, series, warping)
         lists.n_removed = len(self.removed)
@@ -374,12 +394,11 @@ class _Nearest:
         rows = np.flatnonzero(self._gone(lists.nearest))
         while rows.size:
             lists.place[rows] += 1
-            if lists.place[rows].max() == self.depth:
+            if np.any(lists.place[rows] == lists.length[rows]):
                 # lists that are nearly used up are filled again, too
-                full = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
-                lists.distances[full], lists.indices[full] = self._search(series, warping, full)
-                lists.place[full] = 0
-                lists.follow(full)
+                full = np.flatnonzero(lists.place >= lists.length - lists.length // 4)
+                longer = min(_GROWTH * int(lists.length[full].max()), self.room)
+                lists.fill(full, *self._search(series, warping, full, longer))
             lists.follow(rows)
             rows = rows[self._gone(lists.nearest[rows])]
 
@@ -387,24 +406,67 @@ class _Nearest:
         """Which series are not kept; -1 is none."""
         return ~self.kept[indices] & (indices >= 0)
 
-    def _search(self, series: Series, warping: Warping, rows: np.ndarray, verbose: int = 0) -> Any:
-        """The nearest kept series of some series."""
+    def _search(
+        self, series: Series, warping: Warping, rows: np.ndarray, depth: int, verbose: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """So many of the nearest kept series of some series, as far as there are so many."""
         kept = np.flatnonzero(self.kept)
+        depth = min(depth, kept.size)
+        if self._first is not None:
+            return self._search_different(series, warping, rows, depth, verbose)
         # a series must not find itself; where it is not kept, its place is out of range
         own = np.full(len(self.kept), -1)
         own[kept] = np.arange(kept.size)
-        whole = kept.size == len(self.kept)
-        reduction = DTWNeighbors(
-            series if rows.size == len(self.kept) else series.take(rows),
-            series if whole else series.take(kept),
-            self.depth,
-            own[rows],
-            self.condenser.precision,
-            warping,
+        found = self._nearest(series, warping, rows, kept, depth, own[rows], verbose)
+        return found.distances, np.where(found.indices < 0, -1, kept[found.indices])
+
+    def _search_different(
+        self, series: Series, warping: Warping, rows: np.ndarray, depth: int, verbose: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `_search`, where of series of the same points one is searched for all of them."""
+        assert self._first is not None
+        queries, query = np.unique(self._first[rows], return_inverse=True)
+        kept = np.flatnonzero(self.kept)
+        # the first kept ones of the same points, so that ties go to the lowest index
+        _, first, kind = np.unique(self._first[kept], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        kind = np.argsort(order)[kind]
+        # one more, since each series is among its own
+        depth += 1
+        n_kinds = min(depth, first.size)
+        found = self._nearest(series, warping, queries, kept[first[order]], n_kinds, None, verbose)
+        distances = np.full((queries.size, depth), np.inf)
+        indices = np.full((queries.size, depth), -1)
+        of_kind = np.empty(first.size)
+        for one, (far, which) in enumerate(zip(found.distances, found.indices, strict=True)):
+            of_kind[:] = np.nan
+            of_kind[which] = far
+            members = np.flatnonzero(~np.isnan(of_kind[kind]))
+            members = members[np.argsort(of_kind[kind[members]], kind="stable")[:depth]]
+            distances[one, : members.size] = of_kind[kind[members]]
+            indices[one, : members.size] = kept[members]
+        return _without_own(rows, distances[query], indices[query])
+
+    def _nearest(
+        self,
+        series: Series,
+        warping: Warping,
+        queries: np.ndarray,
+        candidates: np.ndarray,
+        n_neighbors: int,
+        own: np.ndarray | None,
+        verbose: int,
+    ) -> Neighbors:
+        """Search some of the series among some of them."""
+        queried, among = (
+            # all of them are prepared already
+            series if which.size == len(series) else series.take(which)
+            for which in (queries, candidates)
         )
-        found = self.condenser._run(reduction, self.engine, verbose)
-        indices = np.where(found.indices < 0, -1, kept[found.indices])
-        return found.distances, indices
+        precision = self.condenser.precision
+        reduction = DTWNeighbors(queried, among, n_neighbors, own, precision, warping)
+        found: Neighbors = self.condenser._run(reduction, self.engine, verbose)
+        return found
 
     def _distance(self, window: float) -> Distance:
         """The distance for a window, a fraction of the length."""
@@ -421,8 +483,10 @@ class _Lists:
 
     Attributes
     ----------
-    distances, indices : ndarray of shape (n_samples, depth)
+    distances, indices : ndarray of shape (n_samples, longest)
         The nearest of those that were kept when a list was filled; index -1 where there were fewer.
+    length : ndarray of shape (n_samples,)
+        How many were asked for then: a list may be shorter than the longest.
     place : ndarray of shape (n_samples,)
         Where in the lists the nearest are that are still kept.
     distance, nearest : ndarray of shape (n_samples,)
@@ -431,11 +495,26 @@ class _Lists:
         Series that had been removed when `place` was right.
     """
 
-    def __init__(self, distances: np.ndarray, indices: np.ndarray) -> None:
-        self.distances, self.indices = distances, indices
-        self.place = np.zeros(len(indices), np.int64)
-        self.distance, self.nearest = np.empty(len(indices)), np.empty(len(indices), np.int64)
+    def __init__(self, n_samples: int) -> None:
+        self.distances = np.empty((n_samples, 0))
+        self.indices = np.empty((n_samples, 0), np.int64)
+        self.length, self.place = np.zeros((2, n_samples), np.int64)
+        self.distance, self.nearest = np.empty(n_samples), np.empty(n_samples, np.int64)
         self.n_removed = 0
+
+    def fill(self, rows: np.ndarray, distances: np.ndarray, indices: np.ndarray) -> None:
+        """Replace the lists of some series, and go to their first places."""
+        n_samples, length = len(self.place), indices.shape[1]
+        if rows.size == n_samples:
+            self.distances, self.indices = distances, indices
+        else:
+            more = length - self.indices.shape[1]
+            if more > 0:
+                self.distances = np.pad(self.distances, ((0, 0), (0, more)))
+                self.indices = np.pad(self.indices, ((0, 0), (0, more)))
+            self.distances[rows, :length], self.indices[rows, :length] = distances, indices
+        self.length[rows], self.place[rows] = length, 0
+        self.follow(rows)
 
     def follow(self, rows: np.ndarray) -> None:
         """Look up what is nearest to some series."""
@@ -512,6 +591,29 @@ class _Award:
         for worth in (rank, nearness):
             lowest = lowest[worth[lowest] == worth[lowest].min()]
         return int(lowest[-1])
+
+
+def _first_of_same(series: Series) -> np.ndarray:
+    """Index of the first series of the same points, of each series."""
+    firsts: dict[int, int] = {}
+    found = np.arange(len(series))
+    for i, length in enumerate(series.lengths.tolist()):
+        points = series.values[i, :, :length].tobytes()
+        first = firsts.setdefault(hash(points), i)
+        # different points may have one hash
+        if series.values[first, :, : series.lengths[first]].tobytes() == points:
+            found[i] = first
+    return found
+
+
+def _without_own(
+    rows: np.ndarray, distances: np.ndarray, indices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of some series without these themselves, or without the last entry."""
+    stays = indices != rows[:, np.newaxis]
+    stays[stays.all(axis=1), -1] = False
+    shape = len(rows), indices.shape[1] - 1
+    return distances[stays].reshape(shape), indices[stays].reshape(shape)
 
 
 def _in_range(distances: np.ndarray) -> np.ndarray:

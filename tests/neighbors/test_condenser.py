@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skts import DTWCondenser, DTWNearestNeighbor, config_context
 from skts._metrics import METRICS
+from skts._validation import check_series
 from skts.datasets import make_cylinder_bell_funnel
 from skts.engines import replace_kernels
 from skts.neighbors import _condenser, dtw_window_search
@@ -208,15 +209,66 @@ def test_oracle_engine(rng):
     assert_naive(DTWCondenser(n_prototypes=2, window=0.1, engine="oracle"), X, y, 2)
 
 
-def test_short_lists_are_filled_again(fast_engine, monkeypatch, rng):
+@pytest.mark.parametrize("growth", [1, 2])
+def test_short_lists_are_filled_again(fast_engine, monkeypatch, rng, growth):
     monkeypatch.setattr(_condenser, "_MOST", 2)
     monkeypatch.setattr(_condenser, "_FEWEST", 2)
+    monkeypatch.setattr(_condenser, "_GROWTH", growth)
     # one window in store: every test of another fills its lists anew
     monkeypatch.setattr(_condenser, "_WINDOWS", 1)
-    for kind in ("walks", "ties"):
+    for kind in ("walks", "ties", "duplicates"):
         X = DATA[kind](rng)
         y = np.arange(len(X)) % 3
         assert_naive(DTWCondenser(n_prototypes=1, engine=fast_engine), X, y, 1)
+
+
+@pytest.mark.parametrize("voters", ["all", "kept"])
+@pytest.mark.parametrize("values", [1, 2, 3, 4])
+def test_many_series_of_the_same_points(rng, values, voters):
+    """Of several points that are equally far the lowest index decides, also when some are gone."""
+    X = rng.integers(0, values, (60, 3)).astype(float)
+    y = rng.integers(0, 3, 60)
+    for metric in ("dtw", "euclidean"):
+        model = DTWCondenser(
+            n_prototypes=1, metric=metric, voters=voters, adapt_window=False, engine="numba"
+        )
+        assert_naive(model, X, y, 1)
+
+
+def test_series_that_are_the_same_but_for_their_length_or_the_sign_of_zero(rng):
+    X = [np.zeros(4), np.zeros(3), np.zeros(4), -np.zeros(4), np.ones(3), np.ones(4), np.zeros(3)]
+    assert _condenser._first_of_same(check_series(X)).tolist() == [0, 1, 0, 3, 4, 5, 1]
+    for voters in ("all", "kept"):
+        model = DTWCondenser(n_prototypes=1, window=0.3, voters=voters, engine="numba")
+        assert_naive(model, X, [0, 1, 1, 0, 2, 2, 1], 1)
+
+
+def test_different_series_whose_hashes_are_equal(monkeypatch, rng):
+    monkeypatch.setattr(_condenser, "hash", lambda points: 0, raising=False)
+    X = DATA["duplicates"](rng)
+    found = _condenser._first_of_same(check_series(X))
+    assert found.tolist() == [0 if np.array_equal(x, X[0]) else i for i, x in enumerate(X)]
+    assert_naive(DTWCondenser(n_prototypes=1, window=2, engine="numba"), X, np.arange(15) % 3, 1)
+
+
+@pytest.mark.parametrize("kind", ["equal", "few", "equally far"])
+def test_ties_cost_few_distances(monkeypatch, kind):
+    """Lists of one length would be filled n / 24 times, with n^2 distances each."""
+    n, distances = 480, []
+    n_different = {"equal": 1, "few": 5, "equally far": n}[kind]
+    # under EDR, three points that do not match
+    X = 10.0 * np.repeat(np.arange(n)[:, np.newaxis] % n_different, 3, axis=1)
+    run = DTWCondenser._run
+
+    def counting(self, work, *rest):
+        distances.append(len(work.queries) * len(work.candidates))
+        return run(self, work, *rest)
+
+    monkeypatch.setattr(DTWCondenser, "_run", counting)
+    model = DTWCondenser(n_prototypes=1, metric="edr", adapt_window=False, engine="numba")
+    model.fit(X, np.arange(n) % 3)
+    # once, as often as lists of 24 are doubled, and as lists are rounded up
+    assert 0 < sum(distances) <= (2 + math.log2(n / 24)) * n_different**2
 
 
 def test_windows_move_both_ways(rng):

@@ -19,7 +19,7 @@ from .order import order_of_pairs
 from .series import Series
 from .verify import Check, Sample, check_value
 
-__all__ = ["RadiusInBatches", "Within", "WithinSoFar", "within"]
+__all__ = ["RadiusInBatches", "Within", "WithinSoFar", "append", "pieces_from_end", "within"]
 
 
 class Within(NamedTuple):
@@ -77,6 +77,24 @@ def within(
         keep[inside, excluded[inside]] = False
     rows, cols = np.nonzero(keep)
     return Shortlist(rows, cols, estimates[rows, cols], bound)
+
+
+def append(array: np.ndarray, more: np.ndarray) -> None:
+    """Make an array of its own memory longer, in place: its points are not held twice."""
+    size = array.size
+    array.resize(size + more.size, refcheck=False)
+    array[size:] = more
+
+
+def pieces_from_end(array: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the runs of an array of its own memory, the last first, each with its number.
+
+    A run is to be copied before the next is asked for: the array is shortened by it then, so that
+    copies of all runs do not take their memory twice. It is empty in the end.
+    """
+    for number in range(starts.size - 2, -1, -1):
+        yield number, array[starts[number] :]
+        array.resize(starts[number], refcheck=False)
 
 
 @dataclass
@@ -141,16 +159,22 @@ class RadiusInBatches(SearchInBatches):
         return WithinSoFar(self.radius)
 
     def gather(self, answers: Iterable[tuple[slice, Within]]) -> Within:
-        """Put the answers of batches behind each other."""
-        found = [answer for _, answer in sorted(answers, key=lambda one: one[0].start)]
-        ends = np.cumsum([0] + [answer.indices.size for answer in found])
-        starts = [answer.starts[1:] + end for answer, end in zip(found, ends[:-1], strict=True)]
-        distances = [answer.distances for answer in found if answer.distances is not None]
-        return Within(
-            np.concatenate(distances) if distances else None,
-            np.concatenate([answer.indices for answer in found]),
-            np.concatenate([np.zeros(1, np.int64), *starts]),
-        )
+        """Put the answers of batches behind each other, each once those before it are there."""
+        distances, indices = np.empty(0), np.empty(0, np.int64)
+        starts, known = [np.zeros(1, np.int64)], True
+        waiting: dict[int, tuple[int, Within]] = {}
+        here = 0
+        for rows, found in answers:
+            waiting[rows.start] = rows.stop, found
+            while here in waiting:
+                here, answer = waiting.pop(here)
+                starts.append(answer.starts[1:] + indices.size)
+                append(indices, answer.indices)
+                if answer.distances is None:
+                    known = False
+                else:
+                    append(distances, answer.distances)
+        return Within(distances if known else None, indices, np.concatenate(starts))
 
     def check(self, answer: Within, sample: Sample, most: int, plain: Any) -> Iterator[Check]:
         """Compare some neighbours of some queries, and that some other candidates are farther.

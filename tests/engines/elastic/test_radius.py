@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import reference
@@ -22,7 +24,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.certify import Bound
-from skts.engines.core.radius import Within, WithinSoFar, within
+from skts.engines.core.radius import Within, WithinSoFar, pieces_from_end, within
 from skts.engines.core.verify import Sample
 from skts.engines.numba.elastic.lower_bounds import cost_within
 from skts.exceptions import VerificationError
@@ -218,6 +220,35 @@ def test_batches_are_put_behind_each_other():
     assert_array_equal(found.distances, [1, 2, 3])
     bare = [(slice(0, 1), first._replace(distances=None))]
     assert work.gather(bare).distances is None
+
+
+def test_batches_are_held_once():
+    """Neither what is put together nor the rows that it is cut into take the memory of it twice."""
+    n_batches, size = 200, 10_000
+    work = DTWRadiusNeighbors(Series.of(np.zeros((n_batches, 1))), Series.of(np.zeros((2, 1))), 1.0)
+
+    def answers():
+        for i in range(n_batches):
+            found = Within(np.full(size, i / 8), np.arange(size) + i, np.array([0, size]))
+            yield slice(i, i + 1), found
+
+    whole = 16 * n_batches * size
+    tracemalloc.start()
+    try:
+        found = work.gather(answers())
+        assert found.indices.size == found.distances.size == n_batches * size
+        copies = [
+            (row, run.copy())
+            for values in (found.distances, found.indices)
+            for row, run in pieces_from_end(values, found.starts)
+        ]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert whole <= peak <= 1.1 * whole
+    assert [row for row, _ in copies] == 2 * list(range(n_batches))[::-1]
+    assert_array_equal(copies[0][1], np.full(size, (n_batches - 1) / 8))
+    assert_array_equal(copies[-1][1], np.arange(size))
 
 
 def test_within_keeps_what_its_bound_allows():

@@ -286,7 +286,7 @@ def test_radius(rng, fast_engine, name):
 @pytest.mark.parametrize("n_neighbors", [1, 2, 8, None])
 @pytest.mark.parametrize("exclusion", [0, 1, 4])
 def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
-    """As few windows as can bound the last match bound it; what ties with it stays."""
+    """As few windows as can bound the last match bound it; what ties and starts before it stays."""
     for seed in range(90):
         rng = np.random.default_rng(seed)
         lengths, radius = (12, 17), 3.0 if seed % 2 else math.inf
@@ -316,6 +316,26 @@ def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
         expected = np.array(expected[:n_neighbors]).reshape(-1, 3)
         assert_array_equal(found.distances, expected[:, 0])
         assert_array_equal(found.positions, expected[:, 1:])
+
+
+def test_of_windows_that_tie_few_are_held():
+    """Those after the one that bounds the last match are as far, and come later."""
+    n, size = 200_000, 8192
+    work = SubsequenceNeighbors(
+        (np.zeros(8),), LongSeries((np.zeros(n),)), n_neighbors=3, exclusion=2
+    )
+    for order in (1, -1):
+        total, held = work.start(), []
+        for start in range(0, work.shape[1], size)[::order]:
+            tile = Tile(0, 1, start, min(start + size, work.shape[1]))
+            work.merge(
+                total, tile, [TileMatches(np.arange(tile.shape[1]), np.zeros(tile.shape[1]))]
+            )
+            held.append(total[0].distances.size)
+        # those of a tile, and half as many more, before they are looked at
+        assert max(held) <= 3 * size
+        (found,) = work.finish(total, run)
+        assert found.positions[:, 1].tolist() == [0, 3, 6]
 
 
 def greedy_by_loops(found, n_neighbors, exclusion):

@@ -252,8 +252,9 @@ class Gathered:
     def lower_limit(self, series: LongSeries, exclusion: int, need: int) -> None:
         """Lower the limit by windows that are far from each other, and drop those beyond it.
 
-        Many are looked at once they have become half as many more: then the work grows like a
-        sort of all of them, as every look is one of those that there are.
+        Of windows as far as the limit, those that come after the one that gave it go, too: where
+        all tie, few are held. Many are looked at once they have become half as many more: then the
+        work grows like a sort of all of them, as every look is one of those that there are.
 
         Parameters
         ----------
@@ -270,8 +271,10 @@ class Gathered:
         order = np.lexsort((self.positions, self.distances))
         taken = greedy(series.locate(self.positions), order, exclusion, need)
         if taken.size == need:
-            self.limit = min(self.limit, float(self.distances[taken[-1]]))
-            keep = self.distances <= self.limit
+            last, place = self.distances[taken[-1]], self.positions[taken[-1]]
+            self.limit = min(self.limit, float(last))
+            beyond = (self.distances == last) & (self.positions > place)
+            keep = (self.distances <= self.limit) & ~beyond
             self.positions, self.distances = self.positions[keep], self.distances[keep]
         self.known = self.distances.size
 
