@@ -24,7 +24,7 @@ from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
-from skts.metrics import dtw, pairwise_dtw
+from skts.metrics import dtw, pairwise_dtw, silhouette_score
 from skts.neighbors import dtw_window_search, elastic_parameter_search
 from tests.examples_of_estimators import estimators, examples
 
@@ -634,6 +634,22 @@ def test_texts_of_numpy_and_of_python_are_labels_of_one_type():
 
 
 # --- masks, dates, other types ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "kinds"),
+    [
+        (["a", float("nan"), "b"], "float, str"),
+        ([1, "1", 2], "int, str"),
+        ([["a"], [0], ["b"]], "int, str"),
+    ],
+)
+def test_labels_of_a_list_that_numpy_makes_text_of_are_refused(labels, kinds):
+    for model in (DTWNearestNeighbor(), DTWCondenser(), ShapeletTreeClassifier()):
+        with pytest.raises(ValueError, match=f"y holds labels of several types: {kinds}"):
+            model.fit(np.eye(3), labels)
+    with pytest.raises(ValueError, match=f"labels holds labels of several types: {kinds}"):
+        silhouette_score(np.eye(3), labels)
 
 
 def test_what_a_mask_hides_is_missing():

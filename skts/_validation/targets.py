@@ -98,7 +98,7 @@ def _refuse_none(X: Any, y: Any, name: str) -> None:
 
 
 def one_label_each(labels: Any, input_name: str) -> Any:
-    """Return labels in host memory; refuse lists of several lengths, and labels behind a mask.
+    """Return labels in host memory; refuse ragged and mixed lists, and labels behind a mask.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def one_label_each(labels: Any, input_name: str) -> Any:
     Raises
     ------
     ValueError
-        If rows have several lengths; if a mask hides one.
+        If rows have several lengths; if a mask hides one; if some of a list are text, others not.
     """
     if np.ma.is_masked(labels):
         place = int(np.argmax(np.ma.getmaskarray(labels)))
@@ -123,11 +123,13 @@ def one_label_each(labels: Any, input_name: str) -> Any:
     host = as_host(labels, input_name)
     if isinstance(host, list | tuple):
         try:
-            np.shape(host)
+            made_text = np.asarray(host).dtype.kind == "U"
         except ValueError:
             raise ValueError(
                 f"{input_name} holds lists of several lengths: give one label a series."
             ) from None
+        if made_text:  # of numbers and text NumPy makes text, also of NaN
+            refuse_mixed_types(np.asarray(host, object).ravel(), input_name)
     return host
 
 
