@@ -162,7 +162,9 @@ def chosen(X: Any, samples: np.ndarray, input_name: str) -> Any:
     """
     if _is_long_frame(X):
         series = _by_series(X).ngroup().to_numpy()
-        samples = np.concatenate([np.flatnonzero(series == sample) for sample in samples])
+        ends = np.cumsum(np.bincount(series))
+        rows = np.split(np.argsort(series, kind="stable"), ends[:-1])
+        samples = np.concatenate([rows[sample] for sample in samples])
     return _safe_indexing(as_host(X, input_name), samples)
 
 
