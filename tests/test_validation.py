@@ -25,6 +25,7 @@ from skts.base import check_series, check_univariate
 from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import dtw, pairwise_dtw, silhouette_score
+from skts.motifs import matrix_profile
 from skts.neighbors import dtw_window_search, elastic_parameter_search
 from tests.examples_of_estimators import estimators, examples
 
@@ -101,6 +102,36 @@ def test_frames_of_a_row_for_each_point_are_series():
         assert_array_equal(a, b)
     with pytest.raises(ValueError, match="expecting 1 channel as input"):
         model.predict(frame)
+
+
+def test_frames_in_a_list_have_a_row_for_each_point(rng):
+    series = [rng.normal(size=(2, n)) for n in (5, 7, 5)]
+    frames = [pd.DataFrame(x.T, columns=["a", "b"]) for x in series]
+    found, expected = check_series([frames[0], series[1], frames[2]]), check_series(series)
+    assert_array_equal(found.values, expected.values)
+    assert_array_equal(found.lengths, expected.lengths)
+    assert dtw(frames[0], frames[1]) == dtw(series[0], series[1])
+    long = rng.normal(size=(2, 60))
+    for count in (1, 2):
+        frame = pd.DataFrame(long[:count].T, columns=["a", "b"][:count])
+        profile = matrix_profile(frame, window=8)
+        assert_array_equal(profile.distances, matrix_profile(long[:count], window=8).distances)
+    model = DTWNearestNeighbor(engine="numba").fit(frames, [0, 1, 1])
+    assert_array_equal(model.predict(frames[::-1]), [1, 1, 0])
+    with pytest.raises(ValueError, match="Channel 0 of X is 'b', and 'a' in the series of fit"):
+        model.predict([frame[["b", "a"]] for frame in frames])
+
+
+def test_frames_in_a_list_that_do_not_go_together_are_refused():
+    frame = pd.DataFrame(np.arange(10.0).reshape(5, 2), columns=["a", "b"])
+    with pytest.raises(ValueError, match=r"series 1 has the columns \['b', 'a'\] where another"):
+        check_series([frame, frame[["b", "a"]]])
+    with pytest.raises(ValueError, match="time points of series 1 do not ascend"):
+        check_series([frame, frame.iloc[::-1]])
+    with pytest.raises(ValueError, match="5 columns and fewer rows.* write x.to_numpy()"):
+        check_series([frame.T, frame.T])
+    with pytest.raises(ValueError, match="series 0 of X is empty"):
+        check_series([frame.iloc[:0]])
 
 
 def test_a_series_of_a_frame_whose_name_is_missing_is_a_series():

@@ -55,11 +55,13 @@ def is_3d(X: Any) -> bool:
 def form_of(X: Any) -> Any:
     """Return an object by which the form of `X` can be judged.
 
-    That is `X` itself, the list of series of a long frame, or, for an array on a GPU, a stand-in of
-    its shape and type that takes no memory.
+    That is `X` itself, the list of series of a long frame or of a list of frames, or, for an array
+    on a GPU, a stand-in of its shape and type that takes no memory.
     """
     if _is_long_frame(X):
         return _split(X)
+    if _frames_of(X):
+        return _of_frames(X)
     if not lies_on_gpu(X):
         return X
     try:
@@ -69,6 +71,32 @@ def form_of(X: Any) -> Any:
     return np.broadcast_to(np.zeros((), interface["typestr"]), interface["shape"])
 
 
+def _frames_of(X: Any) -> list[Any]:
+    """The data frames of a list, each of one series."""
+    return [x for x in X if hasattr(x, "columns")] if isinstance(X, list | tuple) else []
+
+
+def _of_frames(X: list[Any] | tuple[Any, ...]) -> list[Any]:
+    """The series of a list in which some are data frames, of a row for each time point."""
+    first, found = _frames_of(X)[0], []
+    for number, x in enumerate(X):
+        if not hasattr(x, "columns"):
+            found.append(x)
+            continue
+        if list(x.columns) != list(first.columns):
+            raise ValueError(
+                f"The data frame of series {number} has the columns {shortened(list(x.columns))} "
+                f"where another has {shortened(list(first.columns))}: give the same in each."
+            )
+        found.append(_points_of(x, getattr(x, "index", None), number))
+    if 0 < max(map(len, _frames_of(X))) < len(first.columns):
+        raise ValueError(
+            f"The data frames in the list have {len(first.columns)} columns and fewer rows: in "
+            "each, rows are the time points of one series. If columns are, write x.to_numpy()."
+        )
+    return found
+
+
 def _split(frame: Any) -> list[np.ndarray]:
     """The series of a long frame, in the order in which they come."""
     if frame.index.nlevels != 2:
@@ -76,14 +104,9 @@ def _split(frame: Any) -> list[np.ndarray]:
             f"The index of the frame has {frame.index.nlevels} levels; those of series are two, "
             "series and time points."
         )
-    found = []
-    for name, part in _by_series(frame):
-        times = part.index.get_level_values(1)
-        if not (times.is_monotonic_increasing and times.is_unique):
-            raise ValueError(
-                f"The time points of series {name!r} do not ascend: sort the frame by its index."
-            )
-        found.append(part.to_numpy().T)
+    found = [
+        _points_of(part, part.index.get_level_values(1), name) for name, part in _by_series(frame)
+    ]
     if found and len(found[0]) > max(part.shape[1] for part in found):
         raise ValueError(
             "The index of the frame has two levels, series and time points, but there are more "
@@ -93,25 +116,36 @@ def _split(frame: Any) -> list[np.ndarray]:
     return found
 
 
+def _points_of(frame: Any, times: Any, name: Any) -> np.ndarray:
+    """The points of a series, of shape (n_channels, n_timepoints), from a row for each time."""
+    if times is not None and not (times.is_monotonic_increasing and times.is_unique):
+        raise ValueError(
+            f"The time points of series {name!r} do not ascend: sort the frame by its index."
+        )
+    points: np.ndarray = frame.to_numpy().T
+    return points
+
+
 def _by_series(frame: Any) -> Any:
     """The rows of a long frame, grouped by series, in the order in which these come."""
     return frame.groupby(level=0, sort=False, observed=True, dropna=False)
 
 
 def channel_names(X: Any) -> tuple[str, ...]:
-    """Return the names of the channels of a long frame; none where they are no text.
+    """Return the names of the channels of a long frame, or of frames; none where they are no text.
 
     Parameters
     ----------
     X : object
-        Series in any of the accepted forms: only long frames name their channels.
+        Series in any of the accepted forms: only such frames name their channels.
 
     Returns
     -------
     tuple of str
         A name a channel, or nothing.
     """
-    names = tuple(X.columns) if _is_long_frame(X) else ()
+    frames = [X] if _is_long_frame(X) else _frames_of(X)
+    names = tuple(frames[0].columns) if frames else ()
     return names if all(isinstance(name, str) for name in names) else ()
 
 

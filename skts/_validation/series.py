@@ -47,10 +47,11 @@ def check_series(
         ``(n_samples, n_timepoints)``, or ``(n_samples, n_channels, n_timepoints)``; or a list of
         arrays, each one series of shape ``(n_timepoints,)`` or ``(n_channels, n_timepoints)``,
         of any lengths; or a data frame whose index has two levels, series and time points, and
-        whose columns are channels (sktime's ``pd-multiindex``). NaN at the end of a
-        series is padding; columns of padding alone are left out. Arrays may lie on a GPU (CuPy's,
-        or anything with ``__cuda_array_interface__``): one array without NaN is checked there and
-        stays there, others are fetched.
+        whose columns are channels (sktime's ``pd-multiindex``); or a list of data frames, each of
+        one series (its ``df-list``). NaN at the end of a series is padding; columns of padding
+        alone are left out. Arrays may lie on a GPU (CuPy's, or anything with
+        ``__cuda_array_interface__``): one array without NaN is checked there and stays there,
+        others are fetched.
     input_name : str, default "X"
         The argument's name in messages.
     estimator : estimator or str or None, default None

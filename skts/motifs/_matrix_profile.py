@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOpt
 from .._log import counted
 from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
-from .._validation import check_multivariate, check_univariate
+from .._validation import check_multivariate, check_univariate, form_of
 from ..engines import (
     ChannelJoin,
     ChannelRule,
@@ -613,7 +613,8 @@ def _channels(given: Any, name: str) -> tuple[ConcatenatedSeries, ...]:
 
 
 def _shape(given: Any, name: str, needed: str) -> tuple[int, ...]:
-    """The shape of an array-like, wherever it lies."""
+    """The shape of one series in any form, wherever it lies."""
+    (given,) = form_of([given])
     try:
         shape: tuple[int, ...] = given.shape if hasattr(given, "shape") else np.shape(given)
     except ValueError:

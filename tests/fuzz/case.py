@@ -6,6 +6,7 @@ memory layout, list or array): the oracle sees the former, the package the latte
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import tempfile
@@ -15,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Case", "Sample", "UNSEEDED", "as_python"]
+__all__ = ["Case", "LISTS", "Sample", "UNSEEDED", "as_python"]
 
 #: Memory layouts; "memmap" writes a file and is drawn rarely.
 LAYOUTS = (
     *("C", "F", "strided", "negative", "readonly", "unaligned", "swapped", "nested", "memmap"),
 )
 
+#: Forms in which series have any lengths.
+LISTS = ("list", "frames")
 
 #: The type of a seed that is not handed over: each call then draws others.
 UNSEEDED = "None"
@@ -35,10 +38,10 @@ class Sample:
     ----------
     series : tuple of ndarray of shape (n_channels, n_points), float64
         The values, exact in `dtype`.
-    form : {"array", "array3d", "list", "padded", "frame", "single", "row"}
+    form : {"array", "array3d", "list", "padded", "frame", "frames", "single", "row"}
         One array of series of one length, a list of arrays, an array with NaN behind shorter
-        series, a data frame, or (of the first series alone) an array of points, which in a "row"
-        has an axis of channels even if there is one.
+        series, a data frame, a list of these with a row for each point, or (of the first series
+        alone) an array of points, which in a "row" has an axis of channels even if there is one.
     dtype, layout : str
         Type of the numbers, and how they lie in memory.
     spare : int
@@ -66,7 +69,7 @@ class Sample:
 
     def goes_with(self, fitted: Sample) -> bool:
         """Whether these may follow, in their form, where others have been fitted in theirs."""
-        any_length = fitted.form == "list" or self.form in ("list", "array3d")
+        any_length = fitted.form in LISTS or self.form in (*LISTS, "array3d")
         return any_length or self.width == fitted.width
 
     @property
@@ -96,6 +99,8 @@ class Sample:
         form = self.form
         if form in ("array", "array3d", "frame") and not equal:
             form = "list"
+        if form == "frames" and len(series[0]) > max(one.shape[1] for one in series):
+            form = "list"
         return replace(self, series=series, form=form)
 
     def give(self) -> Any:
@@ -104,7 +109,11 @@ class Sample:
             points = self.series[0]
             alone = self.form == "single" and len(points) == 1
             return _lay(points[0] if alone else points, self.dtype, self.layout)
-        if self.form == "list":
+        if self.form == "frames" and importlib.util.find_spec("pandas"):
+            import pandas
+
+            return [pandas.DataFrame(x.T.astype(self.dtype)) for x in self.series]
+        if self.form in LISTS:
             # lists of lists are a list of series only where lengths differ
             alike = self.layout == "nested" and len(set(self.lengths.tolist())) == 1
             layout = "C" if alike else self.layout

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from . import oracle, oracle_elastic
-from .case import UNSEEDED, Case, Sample
+from .case import LISTS, UNSEEDED, Case, Sample
 from .compare import check, close, same
 from .draw import Draw
 
@@ -391,7 +391,7 @@ def relate_a_query_alone(self: Any, case: Case, found: dict, call: Callable) -> 
     """A query alone has the label and the distances that it has in a batch."""
     Q = case.data["Q"]
     # an array of fewer columns is refused
-    narrower = Q.form not in ("list", "array3d") and Q.lengths[-1] < Q.lengths.max()
+    narrower = Q.form not in (*LISTS, "array3d") and Q.lengths[-1] < Q.lengths.max()
     if "predict" not in found or narrower:
         return
     again = call(case.but(Q=Q.take([len(Q) - 1])))

@@ -12,7 +12,7 @@ import numpy as np
 from skts.metrics import pairwise_distances
 
 from . import oracle, oracle_elastic
-from .case import Case, Sample
+from .case import LISTS, Case, Sample
 from .compare import RELATIVE, Failure, check, close, copies_in_order, nearest, same
 from .draw import Draw
 from .recipe import (
@@ -60,7 +60,8 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
     X, Q = d.form(series[:n_train], label=" X"), d.form(series[n_train:], label=" Q")
     if X.form == Q.form == "padded" and Q.lengths.max() <= X.lengths.max():
         Q = replace(Q, spare=X.width - int(Q.lengths.max()))
-    if not Q.goes_with(X) or (Q.form not in ("list", "array3d") and X.form not in ("list", Q.form)):
+    any_length = Q.form in (*LISTS, "array3d") or X.form in (*LISTS, Q.form)
+    if not Q.goes_with(X) or not any_length:
         Q = replace(Q, form="list", layout="C" if Q.layout == "nested" else Q.layout)
     if X.form == "frame":
         Q = replace(Q, form="list", layout="C")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import oracle
-from .case import Case
+from .case import LISTS, Case
 from .compare import check, close, same
 from .draw import Draw
 from .recipe import HAS_PANDAS, How, Recipe, draw_state, plain, scaled
@@ -431,7 +431,7 @@ class Transformer(Recipe):
     def relate_alone(self, case, found, call):
         """A series alone has the features that it has among others."""
         Q = case.data["Q"]
-        if len(set(Q.lengths)) > 1 or Q.form not in ("list", "array3d"):
+        if len(set(Q.lengths)) > 1 or Q.form not in (*LISTS, "array3d"):
             return
         for row in range(len(Q)):
             again = call(plain(case.but(Q=Q.take([row]))))
