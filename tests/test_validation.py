@@ -134,6 +134,14 @@ def test_frames_in_a_list_that_do_not_go_together_are_refused():
         check_series([frame.iloc[:0]])
 
 
+def test_arrays_with_columns_are_no_frames():
+    class Table(np.ndarray):
+        columns = "of another kind"
+
+    points = np.arange(10.0).reshape(2, 5).view(Table)
+    assert check_series([points]).values.shape == (1, 2, 5)
+
+
 def test_a_series_of_a_frame_whose_name_is_missing_is_a_series():
     series = [np.arange(5.0), np.arange(4.0) ** 2]
     for names in (["a", np.nan], pd.Categorical(["b", None], categories=["a", "b"])):

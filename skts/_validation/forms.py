@@ -73,14 +73,18 @@ def form_of(X: Any) -> Any:
 
 def _frames_of(X: Any) -> list[Any]:
     """The data frames of a list, each of one series."""
-    return [x for x in X if hasattr(x, "columns")] if isinstance(X, list | tuple) else []
+    return [x for x in X if _is_frame(x)] if isinstance(X, list | tuple) else []
+
+
+def _is_frame(x: Any) -> bool:
+    return hasattr(x, "columns") and hasattr(x, "to_numpy")
 
 
 def _of_frames(X: list[Any] | tuple[Any, ...]) -> list[Any]:
     """The series of a list in which some are data frames, of a row for each time point."""
     first, found = _frames_of(X)[0], []
     for number, x in enumerate(X):
-        if not hasattr(x, "columns"):
+        if not _is_frame(x):
             found.append(x)
             continue
         if list(x.columns) != list(first.columns):

@@ -152,8 +152,7 @@ def choose_n_clusters(
 
 
 def distance_options(estimator: Clusterer) -> dict[str, Any]:
-    """
-    Return the distance of a clusterer, with its options, as functions take them.
+    """Return the distance of a clusterer, with its options, as functions take them.
 
     Parameters
     ----------
@@ -163,8 +162,8 @@ def distance_options(estimator: Clusterer) -> dict[str, Any]:
     Returns
     -------
     dict
-        Keyword arguments for :func:`skts.silhouette_samples` and
-        :func:`skts.pairwise_distances`: ``"metric"`` and the options it has.
+        Keyword arguments of `skts.metrics.silhouette_samples`: ``metric``, and those options that
+        the clusterer has.
     """
     if isinstance(estimator, KShapeClusterer):
         return {"metric": "sbd", "metric_params": {"normalize": estimator.normalize}}
