@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config, items):
     """
     for item in items:
         if item.get_closest_marker("compiles"):
-            given = item.callspec.params
+            given = item.callspec.params if hasattr(item, "callspec") else {}
             if given.get("engine", given.get("fast_engine", "numba")) == "numba":
                 item.add_marker(pytest.mark.slow)
     if os.environ.get("SKTS_EMULATE_GPU") == "1":

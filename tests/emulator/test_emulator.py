@@ -43,6 +43,7 @@ def test_it_finds_what_kernels_do_wrong():
     on_the_emulator("tests/emulator/test_machine.py")
 
 
+@pytest.mark.compiles  # every kernel of both engines, which takes a tenth of all other tests
 def test_every_function_finds_the_bits_of_the_cpu(tmp_path):
     log = tmp_path / "launches"
     on_the_emulator("tests/engines/test_every_kernel.py", LOG=log)

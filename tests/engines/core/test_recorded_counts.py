@@ -153,6 +153,8 @@ def compare(done, recorded):
         assert alike(numbers, recorded[kernel]), f"{kernel}: {MEANT}"
 
 
+@pytest.mark.cases
+@pytest.mark.compiles  # kernels that count are none of those that other tests compile
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="kernels are those that are compiled")
 @pytest.mark.parametrize(("size", "kind"), on_a_cpu())
 def test_kernels_do_what_is_recorded(record, monkeypatch, size, kind):
