@@ -234,7 +234,7 @@ def _between_shapes(given: dict[str, Any]) -> Callable[[Shapes, Shapes], np.ndar
 
 
 def _shapes(series: Series, options: dict[str, Any]) -> Shapes:
-    """Series as `pairwise_sbd` compares them."""
+    """Series as k-Shape compares them: filled up to the longest of all."""
     params = dict(options.get("metric_params") or {})
     normalize = params.pop("normalize", True)
     if params:

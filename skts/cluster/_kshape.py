@@ -96,7 +96,7 @@ class KShapeClusterer(
         label changes.
     normalize : bool, default True
         Whether each channel of each series is z-normalised; a constant channel becomes zeros.
-        Series of 1 or 2 points are scaled to norm 1 instead.
+        Where none has more than 2 points, series are scaled to norm 1 instead.
     random_state : int, RandomState or None, default None
         Draws the labels or series to start from.
     precision : {"auto", "float64"}, default "auto"

@@ -499,6 +499,10 @@ def ddtw(
     pairwise_distances : All distances between two sets.
     warping_path : The points that are matched.
 
+    Notes
+    -----
+    A series of n points has n - 2 derivatives, and a fraction as `window` is one of these.
+
     References
     ----------
     .. [1] Keogh, Pazzani. "Derivative dynamic time warping". SIAM International Conference on Data

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
-from ..engines import SBDMatrix, Series, Shapes, run
+from ..engines import SBDMatrix, Series, ShapeDistances, Shapes, run
 from ._arguments import check_pair, check_sets
 
 __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
@@ -20,6 +20,13 @@ _SETS: dict[str, list[Any]] = {
     "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
+
+#: Series of fewer points are not z-normalised, but scaled to norm 1.
+_SHORT = 3
+#: A correlation up to this may be 0; above the tie of shifts and all rounding.
+_NO_CORRELATION = 2e-9
+#: Distances that are looked at together.
+_PAIRS_AT_ONCE = 2**16
 
 
 class ShapeDistance(NamedTuple):
@@ -166,7 +173,7 @@ def pairwise_sbd(
     Returns
     -------
     distances : ndarray of shape (n_samples_X, n_samples_Y)
-        Distances as `sbd` returns them.
+        Distances as `sbd` returns them, whatever the lengths of the other series.
     shifts : ndarray of shape (n_samples_X, n_samples_Y), int32
         How far series of `X` move to the right; only with `return_shifts`.
 
@@ -192,14 +199,51 @@ def pairwise_sbd(
     array([0, 2, 0], dtype=int32)
     """
     left, right = check_sets(X, Y)
-    work = _work(left, right, normalize)
-    found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+    given: dict[str, Any] = {"engine": engine, "n_jobs": n_jobs, "verbose": verbose}
+    found = run(_work(left, right, normalize), **given)
+    _compare_shorter(found, left, right, normalize, given)
     return (found.distances, found.shifts) if return_shifts else found.distances
+
+
+def _compare_shorter(
+    found: ShapeDistances, left: Series, right: Series, normalize: bool, given: dict[str, Any]
+) -> None:
+    """Compare pairs of series anew to which the width of longer ones makes a difference.
+
+    That width has shifts by which two shorter series no longer meet: a correlation of 0, which is
+    above that of their own shifts if all of these are negative. Correlations of series that sum to
+    0 add up to 0, so that none of them needs this once it is z-normalised; but what is short enough
+    for norm 1 depends on the width.
+    """
+    width = max(left.n_timepoints, right.n_timepoints)
+    lengths = np.union1d(left.lengths, right.lengths)
+    for length in lengths[lengths < (min(width, _SHORT) if normalize else width)]:
+        for rows, cols in (
+            (left.lengths == length, right.lengths <= length),
+            (left.lengths < length, right.lengths == length),
+        ):
+            others = np.flatnonzero(cols)
+            step = max(1, _PAIRS_AT_ONCE // max(1, others.size))
+            every = np.flatnonzero(rows)
+            for start in range(0, every.size, step):
+                block = np.ix_(every[start : start + step], others)
+                anew = found.distances[block] > (-np.inf if normalize else 1 - _NO_CORRELATION)
+                if not anew.any():
+                    continue
+                which = block[0].ravel()[anew.any(axis=1)], others[anew.any(axis=0)]
+                one, other = (
+                    Series(np.ascontiguousarray(side.values[who, :, :length]), side.lengths[who])
+                    for side, who in zip((left, right), which, strict=True)
+                )
+                place = np.ix_(*which)
+                found.distances[place], found.shifts[place] = run(
+                    _work(one, other, normalize), **given
+                )
 
 
 def _work(left: Series, right: Series, normalize: bool) -> SBDMatrix:
     """Normalise both sides, and fill them to one width."""
     width = max(left.n_timepoints, right.n_timepoints)
-    options: dict[str, Any] = {"normalize": normalize, "short": width < 3, "width": width}
+    options: dict[str, Any] = {"normalize": normalize, "short": width < _SHORT, "width": width}
     series = Shapes.normalized(left, **options)
     return SBDMatrix(series, series if left is right else Shapes.normalized(right, **options))

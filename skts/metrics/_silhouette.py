@@ -58,7 +58,8 @@ def silhouette_samples(
         Cluster of each series.
     metric : str, default "dtw"
         A name of `pairwise_distances`, or "sbd": that of the clusterer, which is "dtw" for
-        `DTWKMeans`, and "sbd" for `KShapeClusterer`.
+        `DTWKMeans`, and "sbd" for `KShapeClusterer`, for which all series are filled with zeros to
+        the length of the longest.
     metric_params : dict or None, default None
         Parameters of the distance; of "sbd" it is ``normalize``, as in `sbd`. None takes their
         defaults.

@@ -470,10 +470,10 @@ def slack_of(metric: str, series: list) -> float:
     return 1e-14 * largest * sum(x.size for x in series)
 
 
-def _shapes_of(case: Case, *names: str) -> list[list[oracle.Shape]]:
-    width = max(one.lengths.max() for one in case.data.values())
-    options = {"normalize": case.options["normalize"], "short": width < 3, "width": width}
-    return [[oracle.shape_of(x, **options) for x in case.data[name].series] for name in names]
+def _shapes_of(x: np.ndarray, y: np.ndarray, normalize: bool) -> tuple[oracle.Shape, oracle.Shape]:
+    width = max(x.shape[-1], y.shape[-1])
+    options = {"normalize": normalize, "short": width < 3, "width": width}
+    return oracle.shape_of(x, **options), oracle.shape_of(y, **options)
 
 
 def check_sbd(name: str, x: oracle.Shape, c: oracle.Shape, distance: float, shift: int) -> None:
@@ -509,7 +509,8 @@ class SBD(_TwoSeries):
         return {"distance": np.float64(found.distance), "shift": np.int64(found.shift)}
 
     def check(self, case: Case, found: dict) -> None:
-        (x,), (y,) = _shapes_of(case, "x", "y")
+        (x,), (y,) = (case.data[name].series for name in ("x", "y"))
+        x, y = _shapes_of(x, y, case.options["normalize"])
         check_sbd("sbd", x, y, found["distance"], found["shift"])
 
     def relate_scale(self, case, found, call, power):
@@ -538,11 +539,12 @@ class PairwiseSBD(_TwoSets):
         return dict(zip(("distances", "shifts"), found, strict=True))
 
     def check(self, case: Case, found: dict) -> None:
-        sides = _shapes_of(case, *(("X", "Y") if "Y" in case.data else ("X", "X")))
+        sides = self.sides(case)
         shape = len(sides[0]), len(sides[1])
         check(found["distances"].shape == shape, "distances: shape", found["distances"].shape)
-        for i, x in enumerate(sides[0]):
-            for j, y in enumerate(sides[1]):
+        for i, one in enumerate(sides[0]):
+            for j, other in enumerate(sides[1]):
+                x, y = _shapes_of(one, other, case.options["normalize"])
                 distance = found["distances"][i, j]
                 if "shifts" in found:
                     check_sbd("sbd", x, y, distance, found["shifts"][i, j])
@@ -554,13 +556,6 @@ class PairwiseSBD(_TwoSets):
         other = scaled(case, power)
         if other is not None:
             same("scaled by a power of two", call(other), found)
-
-    def relate_rows(self, case, found, call):
-        # the width of all series is that of the longest: a series alone may be normalised as short
-        if min(one.lengths.max() for one in case.data.values()) >= 3:
-            widths = {int(n) for one in case.data.values() for n in one.lengths}
-            if len(widths) == 1:
-                super().relate_rows(case, found, call)
 
 
 class SubsequenceDistance(Recipe):

@@ -58,6 +58,24 @@ def test_all_pairs(fast_engine, rng):
     assert_allclose(np.diagonal(within), 0, atol=1e-14)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_pair_does_not_depend_on_longer_series(fast_engine, rng, normalize, channels):
+    lengths = [2, 7, 2, 3, 2, 5, 3, 9, 7] if channels > 1 else [1, 2, 7, 1, 3, 2, 5, 3, 9, 7]
+    X = [rng.choice([-2.0, -1.0, 1.0, 3.0], size=(channels, n)) for n in lengths]
+    X += [np.full((channels, n), sign) for n in (3, 3, 5) for sign in (1.0, -2.0)]
+    options = {"normalize": normalize, "engine": fast_engine}
+    wanted = np.array([[sbd(x, y, **options) for y in X] for x in X])
+    distances, shifts = pairwise_sbd(X, return_shifts=True, **options)
+    assert_allclose(distances, wanted[..., 0], atol=1e-12)
+    assert_array_equal(shifts, wanted[..., 1])
+    distances, shifts = pairwise_sbd(X[:8], X[4:], return_shifts=True, **options)
+    assert_allclose(distances, wanted[:8, 4:, 0], atol=1e-12)
+    assert_array_equal(shifts, wanted[:8, 4:, 1])
+    if not normalize:  # opposite signs: all shifts of their own have negative correlations
+        assert (wanted[..., 0] > 1.1).any()
+
+
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="x has 2 channels where y has 1"):
         sbd(np.zeros((2, 4)), np.zeros(4))
@@ -103,6 +121,16 @@ def test_nearly_constant_series_follow_the_rule(engine, rng, n_timepoints):
     assert found == (pytest.approx(expected[0], abs=1e-12), expected[1])
 
 
+def pair(x, y, normalize):
+    """Distance and shift of two series of their own lengths."""
+    width = max(x.shape[1], y.shape[1])
+    filled = np.zeros((2, len(x), width))
+    for target, row in zip(filled, (x, y), strict=True):
+        value = reference.normalize(row, width < 3) if normalize else reference.of_size_one(row)
+        target[:, : row.shape[1]] = value
+    return reference.sbd(*filled)
+
+
 @pytest.mark.parametrize("first", range(len(KINDS)))
 def test_hard_pairs(fast_engine, first):
     for seed in range(first, 12 * len(KINDS), len(KINDS)):
@@ -114,14 +142,7 @@ def test_hard_pairs(fast_engine, first):
         for normalize in (True, False):
             options = {"normalize": normalize, "engine": fast_engine}
             distances, shifts = pairwise_sbd(rows[:3], rows[3:], return_shifts=True, **options)
-            width = max(lengths)
-            filled = np.zeros((6, channels, width))
-            for target, row in zip(filled, rows, strict=True):
-                value = reference.of_size_one(row)
-                if normalize:
-                    value = reference.normalize(row, width < 3)
-                target[:, : row.shape[1]] = value
-            expected = reference.pairwise_sbd(filled[:3], filled[3:])
+            wanted = [[pair(x, y, normalize) for y in rows[3:]] for x in rows[:3]]
             said = f"{seed} {KINDS[first]} {normalize}"
-            assert_allclose(distances, expected[0], rtol=0, atol=1e-12, err_msg=said)
-            assert_array_equal(shifts, expected[1], err_msg=said)
+            assert_allclose(distances, np.array(wanted)[..., 0], rtol=0, atol=1e-12, err_msg=said)
+            assert_array_equal(shifts, np.array(wanted)[..., 1], err_msg=said)
