@@ -237,9 +237,9 @@ def _rand_differences(init):
                 yield row[init] - row[other]
 
 
-def _calls(name, column):
-    """Seconds of all first calls."""
-    return [row[column] for row in record(name)["rows"]]
+def _calls(name, *columns):
+    """Seconds of all first calls, in some columns."""
+    return [row[column] for row in record(name)["rows"] for column in columns]
 
 
 def _attacked(name, column):
@@ -764,11 +764,11 @@ SECTIONS = {
             Source("cold-start-cupy", lambda: _calls("cold-start-cupy", "cold")),
         ),
         Target(
-            "a second process, full cache, CPU",
+            "a second process, with what the first left, and with all kernels on disk, CPU",
             "s",
             1,
             None,
-            Source("cold-start-numba", lambda: _calls("cold-start-numba", "warm")),
+            Source("cold-start-numba", lambda: _calls("cold-start-numba", "warm", "full")),
         ),
         Target(
             "peak memory: inputs, results and the configured budget",
