@@ -457,10 +457,32 @@ class KShapeClusterer(
         self._validate_params()  # set_params may have come after fit
         series, centers = self._validate_series(X), self._fitted_centers().values
         fitted = centers.shape[2]
-        width = max(fitted, series.n_timepoints)
-        centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
-        shapes = self._shapes(series, fitted, width)
-        return self._run(work(shapes, Shapes.of(centers)))
+        widths = np.maximum(fitted, series.lengths)
+        if fitted >= SHORT or (widths == widths[0]).all():
+            return self._compare(series, centers, max(fitted, series.n_timepoints), work)
+        # centres that do not sum to 0 may correlate negatively at all shifts by which they meet a
+        # series; in the width of a longer one there are shifts by which they do not, with 0
+        order = np.argsort(widths, kind="stable")
+        parts = []
+        for rows in np.split(order, np.flatnonzero(np.diff(widths[order])) + 1):
+            width = int(widths[rows[0]])
+            points = np.ascontiguousarray(series.values[rows, :, :width])
+            some = Series(points, series.lengths[rows])
+            parts.append(self._compare(some, centers, width, work))
+        back = np.argsort(order)
+        return type(parts[0])(*(np.concatenate(each)[back] for each in zip(*parts, strict=True)))
+
+    def _compare(
+        self,
+        series: Series,
+        centers: np.ndarray,
+        width: int,
+        work: type[SBDAssign] | type[SBDMatrix],
+    ) -> Any:
+        """Compare series with the centres, both filled up to one width."""
+        fitted = centers.shape[2]
+        filled = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
+        return self._run(work(self._shapes(series, fitted, width), Shapes.of(filled)))
 
     def _fitted_centers(self) -> Shapes:
         """The centres: an attribute that everybody may change, or a damaged pickle has brought."""

@@ -247,6 +247,27 @@ def test_a_failed_refit_leaves_the_old_fit(rng):
     assert_unchanged(model, before)
 
 
+@pytest.mark.parametrize("n_channels", [1, 2])
+def test_longer_series_beside_a_series_change_nothing_for_it(fast_engine, rng, n_channels):
+    # centres of two points are not centred: they may correlate negatively at every shift
+    X = np.abs(rng.normal(scale=0.1, size=(8, n_channels, 2))) + [2.0, 1.0]
+    X[4:] = X[4:, :, ::-1]
+    model = KShapeClusterer(2, init=X[3:5], engine=fast_engine).fit(X)
+    lengths = [2, 5, 2, 3, 2, 3]
+    series = [rng.normal(size=(n_channels, n)) for n in lengths]
+    series[0], series[2] = -X[0], -X[7]
+    distances, labels = model.transform(series), model.predict(series)
+    assert (distances[[0, 2]] > 1.01).all()
+    assert labels[0] != labels[2]
+    for one, row, label in zip(series, distances, labels, strict=True):
+        assert_allclose(model.transform([one])[0], row, rtol=1e-12)
+        assert model.predict([one])[0] == label
+        centers = model.cluster_centers_.reshape(2, n_channels, 2)
+        filled = np.pad(centers, ((0, 0), (0, 0), (0, one.shape[1] - 2)))
+        assert_allclose(row, [reference.sbd(one, center)[0] for center in filled], rtol=1e-12)
+    assert_allclose(model.score(series), -distances.min(axis=1).sum(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("transform", ["default", "pandas"])
 def test_methods_do_not_depend_on_the_output_of_transform(rng, transform):
     X = rng.normal(size=(20, 24))
