@@ -458,7 +458,8 @@ class KShapeClusterer(
         series, centers = self._validate_series(X), self._fitted_centers().values
         fitted = centers.shape[2]
         widths = np.maximum(fitted, series.lengths)
-        if fitted >= SHORT or (widths == widths[0]).all():
+        centered = self.normalize and fitted >= SHORT
+        if centered or (widths == widths[0]).all():
             return self._compare(series, centers, max(fitted, series.n_timepoints), work)
         # centres that do not sum to 0 may correlate negatively at all shifts by which they meet a
         # series; in the width of a longer one there are shifts by which they do not, with 0

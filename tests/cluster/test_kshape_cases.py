@@ -268,6 +268,15 @@ def test_longer_series_beside_a_series_change_nothing_for_it(fast_engine, rng, n
     assert_allclose(model.score(series), -distances.min(axis=1).sum(), rtol=1e-12)
 
 
+def test_longer_series_change_nothing_where_a_centre_is_constant(fast_engine):
+    # without normalisation a constant series is a shape, and its cluster's centre then no sum of 0
+    X = np.array([[-1.0, -1.0, -1.0], [1.0, 2.0, 4.0]])
+    model = KShapeClusterer(2, init=X, normalize=False, engine=fast_engine).fit(X)
+    together = model.transform([np.ones(3), np.ones(5)])
+    assert_allclose(together[0], model.transform([np.ones(3)])[0], rtol=1e-12)
+    assert_allclose(together[:, 0], [4 / 3, 1.0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("transform", ["default", "pandas"])
 def test_methods_do_not_depend_on_the_output_of_transform(rng, transform):
     X = rng.normal(size=(20, 24))

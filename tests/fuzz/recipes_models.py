@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from . import oracle
-from .case import Case, Sample
+from .case import LISTS, Case, Sample
 from .compare import check, close, same
 from .draw import Draw
 from .recipe import How, Recipe, check_output, draw_state, plain, scaled, shapes
@@ -44,6 +44,9 @@ class KShape(Recipe):
         # a few are longer than what the matrices of clusters are formed of
         n, most = (d.whole(1, 4), 150) if d.chance(0.15) else (d.whole(1, 14), 70)
         X, Q = halves(d, n, d.whole(1, 3), most)
+        if X.form in LISTS and d.chance(0.1):  # centres of so few points are not centred
+            few = d.whole(1, 2)
+            X = X.of([one[:, :few] for one in X.series])
         k = min(n, d.whole(1, 4))
         init = d.pick("init", ("random", "series", "plusplus", "centers"), (3, 2, 2, 3))
         options: dict[str, Any] = {
@@ -173,11 +176,10 @@ class KShape(Recipe):
         close("inertia of the batch", found["batch inertia"], total, slack)
 
     def _check_queries(self, Q: Sample, centers, found: dict, options_of: dict) -> None:
-        fitted = centers.shape[2]
-        width = max(fitted, int(Q.lengths.max()))
-        wide = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
-        score = 0.0
+        fitted, score = centers.shape[2], 0.0
         for row, x in enumerate(Q.series):
+            width = max(fitted, x.shape[1])
+            wide = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
             shape = oracle.shape_of(x, width=width, **options_of)
             score += self._check_one(
                 *(shape, wide, found["predict"][row] if "predict" in found else None, None),
