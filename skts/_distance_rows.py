@@ -17,6 +17,9 @@ from .engines import REFERENCE, DTWMatrix, Engine, SBDMatrix, Series, Shapes, fi
 
 __all__ = ["DistanceRows", "rows_of", "silhouettes"]
 
+#: Series of fewer points are scaled to norm 1 and not centred, by shape-based distances.
+SHORT = 3
+
 #: Part of the memory budget that the matrix of distances, or else a part of it, may take.
 SHARE, PART_SHARE = 0.5, 0.125
 
@@ -252,4 +255,4 @@ def _shapes(series: Series, options: dict[str, Any]) -> Shapes:
         raise ValueError(
             f"window={options['window']!r} does not go with metric='sbd', which has no warping."
         )
-    return Shapes.normalized(series, normalize=bool(normalize), short=series.n_timepoints < 3)
+    return Shapes.normalized(series, normalize=bool(normalize), short=series.n_timepoints < SHORT)

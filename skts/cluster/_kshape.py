@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._distance_rows import SHORT
 from .._log import tell
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
@@ -42,8 +43,6 @@ from ._centers import check_enough
 
 __all__ = ["KShapeClusterer"]
 
-#: Series of fewer points are scaled to unit norm and not centred.
-SHORT = 3
 #: Centres of series with at most so many values in all are computed by the CPU engine: for fewer
 #: the launches of a GPU take as long.
 FEW_VALUES = 2**16

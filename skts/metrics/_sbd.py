@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._distance_rows import SHORT
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
 from ..engines import SBDMatrix, Series, ShapeDistances, Shapes, run
@@ -21,8 +22,6 @@ _SETS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
 }
 
-#: Series of fewer points are not z-normalised, but scaled to norm 1.
-_SHORT = 3
 #: A correlation up to this may be 0; above the tie of shifts and all rounding.
 _NO_CORRELATION = 2e-9
 #: Distances that are looked at together.
@@ -217,7 +216,7 @@ def _compare_shorter(
     """
     width = max(left.n_timepoints, right.n_timepoints)
     lengths = np.union1d(left.lengths, right.lengths)
-    for length in lengths[lengths < (min(width, _SHORT) if normalize else width)]:
+    for length in lengths[lengths < (min(width, SHORT) if normalize else width)]:
         for rows, cols in (
             (left.lengths == length, right.lengths <= length),
             (left.lengths < length, right.lengths == length),
@@ -244,6 +243,6 @@ def _compare_shorter(
 def _work(left: Series, right: Series, normalize: bool) -> SBDMatrix:
     """Normalise both sides, and fill them to one width."""
     width = max(left.n_timepoints, right.n_timepoints)
-    options: dict[str, Any] = {"normalize": normalize, "short": width < _SHORT, "width": width}
+    options: dict[str, Any] = {"normalize": normalize, "short": width < SHORT, "width": width}
     series = Shapes.normalized(left, **options)
     return SBDMatrix(series, series if left is right else Shapes.normalized(right, **options))
