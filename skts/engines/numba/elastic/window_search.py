@@ -96,35 +96,31 @@ def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
 
     Only columns from which the last cell can still be reached are filled: row i starts at the
     first column that row i - 1 left within its limit, and ends at the first beyond the last
-    such column that is not within its own. With `reaches`, else None, its last entry becomes the
-    reach of a best path.
+    such column that is not within its own. The last entry of `reaches` becomes the reach of a
+    best path.
     """
     # row[j + 1] is D(i, j), reaches[j + 1] the reach of a best path to there; a cell that is not
     # within the limit is left at infinity, or at no less than its true value, beyond the limit
     (n_channels, n), m = x.shape, y.shape[1]
     row[0], row[1] = 0.0, np.inf
-    first = stop = 0
-    if reaches is not None:
-        reaches[0] = reaches[1] = 0
+    reaches[0] = reaches[1] = first = stop = 0
     for i in range(n):
         if cancel[0]:
             return np.inf
         limit = allowed[i]
         start, end = max(first, i - radius), min(m, i + radius + 1)
         diagonal, left = row[start], np.inf
-        if reaches is not None:
-            diagonal_reach, left_reach = reaches[start], 0
+        diagonal_reach, left_reach = reaches[start], 0
         # below the cells of the row before, and one beyond
         for j in range(start, min(end, stop + 1)):
             up = row[j + 1]
             best = up if up < diagonal else diagonal
-            if reaches is not None:
-                up_reach = reaches[j + 1]
-                reach = up_reach if up < diagonal else diagonal_reach
-                reach = left_reach if left < best else reach
-                left_reach = max(reach, abs(i - j))
-                diagonal_reach = up_reach
-                reaches[j + 1] = left_reach
+            up_reach = reaches[j + 1]
+            reach = up_reach if up < diagonal else diagonal_reach
+            reach = left_reach if left < best else reach
+            left_reach = max(reach, abs(i - j))
+            diagonal_reach = up_reach
+            reaches[j + 1] = left_reach
             best = left if left < best else best
             cost = cell.term(x[0, i], y[0, j])
             if n_channels > 1:
@@ -140,9 +136,8 @@ def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
                 cost = _add_channels(cost, x, i, y, j, cell)
             left = cell.join(cost, left)
             row[j + 1] = left
-            if reaches is not None:
-                left_reach = max(left_reach, abs(i - j))
-                reaches[j + 1] = left_reach
+            left_reach = max(left_reach, abs(i - j))
+            reaches[j + 1] = left_reach
             j += 1
         first, stop = start, min(end, j)
         while first < stop and not row[first + 1] <= limit:
@@ -165,30 +160,18 @@ def _enter(cost, up, diagonal, left, cell):
 
 
 @kernel
-def _reach(apart, costs, reaches):
-    """Reach of a best path to a cell, given those of the three before it: up, diagonal, left."""
-    (up, diagonal, left), (reach, reach_of_diagonal, reach_of_left) = costs, reaches
-    if not up < diagonal:
-        up, reach = diagonal, reach_of_diagonal
-    return max(reach_of_left if left < up else reach, abs(apart))
+def _warp_together(x, y, radius, allowed, cell, row, cancel):
+    """The cost that `_warp` finds, of series of one channel, from four rows at once.
 
-
-@kernel
-def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
-    """`_warp` of series of one channel: four rows at once, each a column behind the one above it.
-
-    Their cells do not wait for each other. Cells are dropped as if all four rows had the limit of
-    the last one, which is the largest.
+    Each is a column behind the one above it, so that their cells do not wait for each other.
+    Cells are dropped as if all four rows had the limit of the last one, which is the largest.
 
     It is one function, so that the last two columns of four rows stay in registers.
     """
     n, m, inf = x.size, y.size, np.inf
     row[0], row[1] = 0.0, inf
     first = stop = 0
-    q0 = q1 = q2 = q3 = s0 = s1 = s2 = reach_above = reach_diagonal = 0
     v3 = inf
-    if reaches is not None:
-        reaches[0] = reaches[1] = 0
     for i in range(0, n, 4):
         if cancel[0]:
             return inf
@@ -199,8 +182,6 @@ def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
         # of each row the last cell, and the one before it
         l0 = l1 = l2 = l3 = p0 = p1 = p2 = p3 = inf
         diagonal = row[start]
-        if reaches is not None:
-            reach_diagonal = reaches[start]
         # from here on all four cells are in the band, and below or beside cells of the row above
         inner_first = max(start + 3, i + 6 - radius)
         inner_stop = min(m, i + radius + 1, stop + 1) if height == 4 else 0
@@ -214,14 +195,6 @@ def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
                     v2 = _enter(cell.term(x2, y[j - 2]), l1, p1, l2, cell)
                     v1 = _enter(cell.term(x1, y[j - 1]), l0, p0, l1, cell)
                     v0 = _enter(cell.term(x0, y[j]), above, diagonal, l0, cell)
-                    if reaches is not None:
-                        reach_above = reaches[j + 1]
-                        q3 = _reach(i + 6 - j, (l2, p2, l3), (q2, s2, q3))
-                        q2, s2 = _reach(i + 4 - j, (l1, p1, l2), (q1, s1, q2)), q2
-                        q1, s1 = _reach(i + 2 - j, (l0, p0, l1), (q0, s0, q1)), q1
-                        s0, before = q0, (above, diagonal, l0)
-                        q0 = _reach(i - j, before, (reach_above, reach_diagonal, q0))
-                        reaches[j - 2], reach_diagonal = q3, reach_above
                     p0, p1, p2, p3 = l0, l1, l2, l3
                     l0, l1, l2, l3, diagonal = v0, v1, v2, v3, above
                     row[j - 2] = v3
@@ -238,22 +211,12 @@ def _warp_together(x, y, radius, allowed, cell, row, reaches, cancel):
                 v1 = _enter(cell.term(x1, y[t - 1]), l0, p0, l1, cell)
             if t < min(m, i + radius + 1):
                 v0 = _enter(cell.term(x0, y[t]), above, diagonal, l0, cell)
-            if reaches is not None:
-                reach_above = reaches[t + 1] if above < inf else 0
-                q3 = _reach(i + 6 - t, (l2, p2, l3), (q2, s2, q3))
-                q2, s2 = _reach(i + 4 - t, (l1, p1, l2), (q1, s1, q2)), q2
-                q1, s1 = _reach(i + 2 - t, (l0, p0, l1), (q0, s0, q1)), q1
-                s0, before = q0, (above, diagonal, l0)
-                q0 = _reach(i - t, before, (reach_above, reach_diagonal, q0))
-                reach_diagonal = reach_above
             p0, p1, p2, p3 = l0, l1, l2, l3
             l0, l1, l2, l3, diagonal = v0, v1, v2, v3, above
             j = t - height + 1
             if j >= start:
                 row[j + 1] = (v0, v1, v2, v3)[height - 1]
                 end = j + 1
-                if reaches is not None:
-                    reaches[j + 1] = (q0, q1, q2, q3)[height - 1]
             t += 1
             nearest = min(min(min(l0, l1), min(l2, l3)), min(min(p0, p1), min(p2, p3)))
             if t > stop + 1 and nearest > limit:
@@ -357,20 +320,21 @@ def search(queries, candidates, excluded, radii, cell, squared, found, cancel):
                 if reach[candidate] > radius:
                     cost, x = np.inf, candidates[candidate]
                     if _bounded(x, low, high, allowed, (limit + FLOAT64_TINY) * slack, squared):
+                        cost = limit
                         if together:
                             cost = _warp_together(
-                                x[0], query[0], radius, allowed, cell, row, None, cancel
+                                x[0], query[0], radius, allowed, cell, row, cancel
                             )
-                        else:
-                            cost = _warp(x, query, radius, allowed, cell, row, None, cancel)
+                            if cost <= limit:
+                                # fewer cells have to be filled again for the reach
+                                bound = (cost + FLOAT64_TINY) * slack
+                                _bounded(x, low, high, allowed, bound, squared)
+                        if cost <= limit:
+                            cost = _warp(x, query, radius, allowed, cell, row, reaches, cancel)
                     if cost > limit:
                         costs[candidate] = np.nextafter(limit, np.inf)
                         continue
                     costs[candidate] = cost
-                    if together:
-                        _warp_together(x[0], query[0], radius, allowed, cell, row, reaches, cancel)
-                    else:
-                        _warp(x, query, radius, allowed, cell, row, reaches, cancel)
                     reach[candidate] = reaches[n]
                 distance = _distance(costs[candidate], squared)
                 if nearest < 0 or distance < best or (distance == best and candidate < nearest):
