@@ -53,13 +53,16 @@ DATA = {
 def test_four_rows_at_once_are_those_one_after_the_other(rng, squared):
     cell, never = cell_of(Warping(cost="squared" if squared else "absolute")), np.zeros(1, np.uint8)
 
-    def warped(warp, x, y, radius, limit):
-        """Cost and reach of the best path, and the cost without its reach."""
-        row, reaches = np.full(x.shape[-1] + 2, np.nan), np.full(x.shape[-1] + 2, -1)
-        allowed = np.full(x.shape[-1], limit)
-        cost = warp(x, y, radius, allowed, cell, row, reaches, never)
-        row[:] = np.nan
-        return cost, reaches[-2], warp(x, y, radius, allowed, cell, row, None, never)
+    def one_row(x, y, radius, limit):
+        """Cost and reach of the best path."""
+        row, reaches = np.full(x.size + 2, np.nan), np.full(x.size + 2, -1)
+        x, y, allowed = x[np.newaxis], y[np.newaxis], np.full(x.size, limit)
+        cost = kernels._warp(x, y, radius, allowed, cell, row, reaches, never)
+        return cost, reaches[-2]
+
+    def four_rows(x, y, radius, limit):
+        row, allowed = np.full(x.size + 2, np.nan), np.full(x.size, limit)
+        return kernels._warp_together(x, y, radius, allowed, cell, row, never)
 
     for _ in range(400):
         n = int(rng.integers(1, 50))
@@ -67,12 +70,14 @@ def test_four_rows_at_once_are_those_one_after_the_other(rng, squared):
         if rng.random() < 0.3:
             x, y = np.round(x), np.round(y)
         radius = int(rng.integers(0, n))
-        cost, reach, _ = warped(kernels._warp, x[np.newaxis], y[np.newaxis], radius, np.inf)
+        cost, reach = one_row(x, y, radius, np.inf)
+        assert reach <= radius
+        assert one_row(x, y, reach, np.inf) == (cost, reach)
         for limit in (np.inf, cost, 1.5 * cost):
-            found = warped(kernels._warp_together, x, y, radius, limit)
-            assert found == (cost, reach, cost)
-        found = warped(kernels._warp_together, x, y, radius, 0.9 * cost)
-        assert cost == 0 or min(found[0], found[2]) > 0.9 * cost
+            assert one_row(x, y, radius, limit) == (cost, reach)
+            assert four_rows(x, y, radius, limit) == cost
+        beyond = one_row(x, y, radius, 0.9 * cost)[0], four_rows(x, y, radius, 0.9 * cost)
+        assert cost == 0 or min(beyond) > 0.9 * cost
 
 
 @pytest.mark.parametrize("cost", ["squared", "absolute"])
