@@ -13,7 +13,9 @@ from skts.engines import ConcatenatedSeries, Tile, WindowDistances, replace_kern
 from skts.engines.families.profile.concatenated import fill_gaps, whole_windows
 from skts.engines.families.profile.statistics import settle_statistics
 from skts.engines.families.profile.windows import distances_at_a_time, plain_profile
-from skts.engines.host import by_numpy, windows
+from skts.engines.host import by_numpy, pieces, windows
+from skts.motifs import distance_profile
+from tests.waiting import press_ctrl_c, quickest
 
 
 def window_statistics(series, length):
@@ -57,6 +59,31 @@ def test_pieces_have_the_bits_of_the_whole(rng):
         own, piece = window_statistics(series[start:stop], 50)
         for a, b in zip((own, *piece), (mean, *whole), strict=True):
             assert_array_equal(a, b[start : stop - 49])
+
+
+@pytest.mark.parametrize("size", [1, 50 * 512, 120_000, 2**28])
+def test_statistics_in_pieces_are_those_of_one(rng, monkeypatch, size):
+    monkeypatch.setattr(pieces, "PIECE", size)
+    points = np.cumsum(rng.normal(size=5000))
+    for n_points in (50, 561, 562, 5000):
+        found = pieces.statistics(points[:n_points], 50)
+        for a, b in zip(found, windows.statistics(points[:n_points], 50, True), strict=True):
+            assert_array_equal(a, b)
+
+
+def test_ctrl_c_is_heard_while_windows_are_described(rng):
+    """In a worker: the statistics of all windows take as many steps as the distances."""
+    series = rng.normal(size=400_000)
+    windows.statistics(series[:100], 10, True)  # it may compile, which Ctrl-C ends at once
+
+    def attempt():
+        heard, _ = press_ctrl_c(
+            lambda: distance_profile(series[:20_000], series, engine="numba"), 0.3
+        )
+        assert heard is not None
+        return heard
+
+    assert quickest(attempt, 0.5) < 0.5
 
 
 def test_constant_windows_are_exact(rng):
