@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..core.interrupts import raise_if_cancelled
@@ -15,7 +13,7 @@ __all__ = ["statistics"]
 PIECE = 2**28
 
 
-def statistics(points: np.ndarray, length: int) -> Sequence[np.ndarray]:
+def statistics(points: np.ndarray, length: int) -> list[np.ndarray]:
     """Mean, deviation, least and largest point of all windows: see `windows.statistics`.
 
     Points count from the first one of their window, so that the bits do not depend on the pieces.
@@ -23,8 +21,7 @@ def statistics(points: np.ndarray, length: int) -> Sequence[np.ndarray]:
     n_windows = points.size - length + 1
     size = windows.TOGETHER * max(1, PIECE // (length * windows.TOGETHER))
     if n_windows <= size:
-        moments: Sequence[np.ndarray] = windows.statistics(points, length, True)
-        return moments
+        return list(windows.statistics(points, length, True))
     found = [np.empty(n_windows) for _ in range(4)]
     for first in range(0, n_windows, size):
         raise_if_cancelled()

@@ -9,13 +9,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import ConcatenatedSeries, Tile, WindowDistances, replace_kernels, run
+from skts.engines import (
+    ConcatenatedSeries,
+    Tile,
+    WindowDistances,
+    find_engine,
+    replace_kernels,
+    run,
+)
+from skts.engines.core.interrupts import Cancelled, heeding
 from skts.engines.families.profile.concatenated import fill_gaps, whole_windows
 from skts.engines.families.profile.statistics import settle_statistics
 from skts.engines.families.profile.windows import distances_at_a_time, plain_profile
 from skts.engines.host import by_numpy, pieces, windows
-from skts.motifs import distance_profile
-from tests.waiting import press_ctrl_c, quickest
 
 
 def window_statistics(series, length):
@@ -71,19 +77,25 @@ def test_statistics_in_pieces_are_those_of_one(rng, monkeypatch, size):
             assert_array_equal(a, b)
 
 
-def test_ctrl_c_is_heard_while_windows_are_described(rng):
-    """In a worker: the statistics of all windows take as many steps as the distances."""
-    series = rng.normal(size=400_000)
-    windows.statistics(series[:100], 10, True)  # it may compile, which Ctrl-C ends at once
+def test_statistics_stop_between_two_pieces(rng, monkeypatch):
+    """As the worker of a profile finds its run stopped, after the first of several pieces."""
+    monkeypatch.setattr(pieces, "PIECE", 1)
+    series, cancel, described = (
+        ConcatenatedSeries.of([rng.normal(size=5000)]),
+        np.zeros(1, "u1"),
+        [],
+    )
+    whole = windows.statistics
 
-    def attempt():
-        heard, _ = press_ctrl_c(
-            lambda: distance_profile(series[:20_000], series, engine="numba"), 0.3
-        )
-        assert heard is not None
-        return heard
+    def one_piece(*given):
+        cancel[0] = 1
+        described.append(given)
+        return whole(*given)
 
-    assert quickest(attempt, 0.5) < 0.5
+    monkeypatch.setattr(windows, "statistics", one_piece)
+    with heeding(cancel), replace_kernels(False), pytest.raises(Cancelled):
+        find_engine("numba")._windows(series, 50, True)
+    assert len(described) == 1
 
 
 def test_constant_windows_are_exact(rng):

@@ -222,7 +222,7 @@ class JoinTiles:
             # array, and a series that runs backwards would be another
             points = read_only(np.ascontiguousarray(filled))
             if small:
-                moments: Sequence[np.ndarray] = by_numpy.statistics(points, length, True)
+                moments = by_numpy.statistics(points, length, True)
             else:
                 moments = pieces.statistics(points, length)
             mean, deviation, low, high = moments
