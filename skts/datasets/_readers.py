@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 from os import PathLike
@@ -75,9 +75,11 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
         is more than one channel. Unequal lengths: a list of arrays of shape (n_timepoints,) or
         (n_channels, n_timepoints).
     y : ndarray of shape (n_samples,) or None
-        The labels: int64 where all are whole numbers, else str. Targets of a regression file
-        (``@targetLabel true``, or a number as last attribute): float64. None where the header
-        says that there are none.
+        The labels: int64 where all are whole numbers, else str. In ``.ts`` and ``.arff`` files
+        they are names: all that the header states are looked at, and two of them that are one
+        number, such as ``1`` and ``01``, stay str. Targets of a regression file (``@targetLabel
+        true``, or a number as last attribute): float64. None where the header says that there are
+        none.
 
     Raises
     ------
@@ -266,13 +268,19 @@ def _label(text: str, line: _Line) -> str:
     return text
 
 
-def _labels(texts: list[str], path: Path) -> np.ndarray:
-    """Whole numbers where all are, also if written like 1.0000000e+00; else the texts."""
-    numbers = [_number(text) for text in texts]
+def _labels(texts: list[str], path: Path, names: Iterable[str] | None = None) -> np.ndarray:
+    """Whole numbers where all are, also if written like 1.0000000e+00; else the texts.
+
+    Where labels are names, with those that the header states, none of these may become another: "1"
+    and "01" stay texts. So does "1" where a name is "x", which may be in the other file alone.
+    """
+    known = set(texts).union(() if names is None else names)
+    numbers = {text: _number(text) for text in known}
     if all(
-        number is not None and number.is_integer() and abs(number) < 2**53 for number in numbers
-    ):
-        return np.array([int(number) for number in numbers if number is not None], dtype=np.int64)
+        number is not None and number.is_integer() and abs(number) < 2**53
+        for number in numbers.values()
+    ) and (names is None or len(set(numbers.values())) == len(known)):
+        return np.array([int(float(text)) for text in texts], dtype=np.int64)
     size, longest = sum(map(len, texts)), max(map(len, texts))
     if longest * len(texts) > max(MANY_CHARACTERS, UNEVEN_LABELS * size):
         raise ValueError(
@@ -430,7 +438,9 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
     X = np.stack(samples) if equal else samples
     if not header.has_target:
         return X, None
-    return X, np.array(labels, dtype=np.float64) if header.is_regression else _labels(labels, path)
+    if header.is_regression:
+        return X, np.array(labels, dtype=np.float64)
+    return X, _labels(labels, path, header.classes)
 
 
 def _read_header(path: Path, lines: _Lines) -> _Header:
@@ -498,7 +508,8 @@ def _read_arff(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
         return X, data[names[-1]].astype(np.float64)
     if kinds[-1] != "nominal":
         raise ValueError(f"{path}: the last attribute is no label: {kinds[-1]}.")
-    return X, _labels([label.decode(errors="replace") for label in data[names[-1]].tolist()], path)
+    labels = [label.decode(errors="replace") for label in data[names[-1]].tolist()]
+    return X, _labels(labels, path, meta[names[-1]][1])
 
 
 def _relation(rows: np.ndarray, path: Path) -> np.ndarray:

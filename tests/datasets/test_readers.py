@@ -104,6 +104,27 @@ def test_unequal_lengths_are_a_list(read):
     assert [series.shape for series in X] == [(2, 3), (2, 1)]
 
 
+@pytest.mark.parametrize(
+    ("stated", "labels", "expected"),
+    [
+        ("1 2 3", ["2", "1"], [2, 1]),
+        ("1.0 2e0", ["1.0", "2e0"], [1, 2]),
+        ("1 01 1.0", ["1", "01", "1.0"], ["1", "01", "1.0"]),
+        ("1 2 x", ["1", "2"], ["1", "2"]),
+        ("1 2 02", ["1", "2"], ["1", "2"]),
+    ],
+)
+def test_stated_labels_are_names(read, stated, labels, expected):
+    """No two of them become one, and both files of a data set have labels of one type."""
+    rows = "".join(f"1,2:{label}\n" for label in labels)
+    _, y = read("A.ts", HEADER + f"@classLabel true {stated}\n@data\n{rows}")
+    assert y.tolist() == expected
+    text = "@relation r\n@attribute a numeric\n@attribute b numeric\n"
+    text += f"@attribute c {{{stated.replace(' ', ',')}}}\n@data\n"
+    _, y = read("A.arff", text + "".join(f"1,2,{label}\n" for label in labels))
+    assert y.tolist() == expected
+
+
 def test_unlabelled_and_regression(read):
     X, y = read("A.ts", HEADER + "@classLabel false\n@data\n1,2\n3,4\n")
     assert X.tolist() == [[1, 2], [3, 4]] and y is None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Cancelled", "aside", "heeding", "interrupts_as_such"]
+__all__ = ["Cancelled", "aside", "heeding", "interrupts_as_such", "raise_if_cancelled"]
 
 #: Seconds between looks at the flag of a run.
 _LOOK = 0.05
@@ -52,6 +52,19 @@ def heeding(cancel: np.ndarray) -> Iterator[None]:
         yield
     finally:
         _here.cancel = before
+
+
+def raise_if_cancelled() -> None:
+    """Raise if the flag that this thread heeds is set: between steps that take no flag themselves.
+
+    Raises
+    ------
+    Cancelled
+        If it is.
+    """
+    cancel = getattr(_here, "cancel", None)
+    if cancel is not None and cancel[0]:
+        raise Cancelled
 
 
 def aside(work: Callable[[], Any]) -> Any:

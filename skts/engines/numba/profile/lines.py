@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.series import read_only
 from ...families.profile.lines import Frame, SearchLine, step_factors
-from ...host import windows
+from ...host import pieces
 
 __all__ = [
     "HEIGHTS",
@@ -119,7 +119,7 @@ class Searched(NamedTuple):
         """Prepare a line whose moments and regular windows are given as they came."""
         points, hidden = read_only(made.points), made.hidden & regular
         length = points.size - hidden.size + 1
-        moments = made.moments(given, lambda _: windows.statistics(points, length, True))
+        moments = made.moments(given, lambda _: pieces.statistics(points, length))
         even = made.frame if frame is None else None
         return cls(points, *moments, regular & ~hidden, hidden, made.unit, frame, even)
 

@@ -25,7 +25,7 @@ from ...families.profile.lines import (
 from ...families.profile.nearest import Nearest
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from ...host import by_numpy, windows
+from ...host import by_numpy, pieces, windows
 from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
 from .join import TileAxis, Work, search
@@ -214,8 +214,6 @@ class JoinTiles:
         self, pool: ConcatenatedSeries, length: int, normalize: bool, small: bool = False
     ) -> PreparedLine:
         """Statistics of a line for one window length, kept while the line lives."""
-        compute = by_numpy.statistics if small else windows.statistics
-
         key = "windows", length, normalize
 
         def prepare(given: np.ndarray) -> PreparedLine:
@@ -223,7 +221,10 @@ class JoinTiles:
             # one after the other, and nobody writes to them: kernels are compiled for one kind of
             # array, and a series that runs backwards would be another
             points = read_only(np.ascontiguousarray(filled))
-            moments = compute(points, length, True)
+            if small:
+                moments = by_numpy.statistics(points, length, True)
+            else:
+                moments = pieces.statistics(points, length)
             mean, deviation, low, high = moments
             found = settle_statistics(deviation, low, high, whole_windows(finite, length))
             if normalize:
