@@ -21,11 +21,11 @@ help: ## show this list
 demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, draw demo.png
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
+test: $(VENV)/.test ## run the tests with a share of their cases (all: SKTS_TEST_SHARE=1; slow ones: ARGS="-m slow")
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 guard: $(VENV)/.test ## the tests with checks of bounds: of Numba's arrays, and on the emulator of a GPU
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath build/bounds) \
+	SKTS_TEST_SHARE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath build/bounds) \
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 	for side in end begin; do \
 	    SKTS_EMULATE_GPU=1 SKTS_EMULATOR_GUARD=$$side \

@@ -37,11 +37,31 @@ if "tests.mutation" not in sys.modules:
 os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
 
 
+#: Of how many cases of a test one runs where all tests are asked for, beside the first.
+SHARE = 8
+
+
+def pytest_configure(config):
+    """Run all cases of tests that are chosen by a path, a name or a mark, else a share of them.
+
+    Processes of a run have the option, but not the command line, of the one that starts them.
+    """
+    if not hasattr(config.option, "share"):
+        chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+        chosen |= bool(config.option.keyword) or config.option.markexpr != "not slow"
+        share = os.environ.get("SKTS_TEST_SHARE", "1" if chosen else str(SHARE))
+        # of so many cases one runs; negative where the others do
+        config.option.share = -SHARE if share == "others" else int(share)
+
+
 def pytest_report_header(config):
-    """Say with which numbers the fuzzer attacks, and why no GPU is tested."""
-    missing = find_engine("cupy").available()
+    """Say how many cases run, with which numbers the fuzzer attacks, and why no GPU is tested."""
+    missing, share = find_engine("cupy").available(), config.option.share
     gpu = f"left out, {missing}" if missing else "tested"
-    return [f"fuzz: SKTS_FUZZ_SEED={os.environ['SKTS_FUZZ_SEED']}", f"gpu: {gpu}"]
+    some = f"of each test the first and one of {share} others (all: SKTS_TEST_SHARE=1)"
+    cases = "all" if share == 1 else some if share > 1 else f"those that one of {-share} leaves out"
+    seed = os.environ["SKTS_FUZZ_SEED"]
+    return [f"cases: {cases}", f"fuzz: SKTS_FUZZ_SEED={seed}", f"gpu: {gpu}"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,9 +87,10 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what is slow on the CPU alone; leave out what cannot run here.
+    """Mark what is slow on the CPU alone; leave out what cannot run here, or is not to.
 
-    With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run.
+    With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run, with
+    ``others`` those that the command without settings leaves out.
     """
     for item in items:
         if item.get_closest_marker("compiles"):
@@ -81,14 +102,15 @@ def pytest_collection_modifyitems(config, items):
 
         sort_out(items)
     no_gpu = find_engine("cupy").available() is not None
-    share, functions, left_out = int(os.environ.get("SKTS_TEST_SHARE", "1")), set(), set()
+    share, functions, left_out = config.option.share, set(), set()
     for item in items:
         if item.get_closest_marker("gpu"):
             if no_gpu:
                 left_out.add(item)
-        elif share > 1:
+        elif share != 1:
             function = item.nodeid.partition("[")[0]
-            if function in functions and zlib.crc32(item.nodeid.encode()) % share:
+            other = function in functions and zlib.crc32(item.nodeid.encode()) % abs(share) > 0
+            if other == (share > 1):
                 left_out.add(item)
             functions.add(function)
     if left_out:

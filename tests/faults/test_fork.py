@@ -137,3 +137,29 @@ def test_locks_that_others_held_are_open_in_a_fork(monkeypatch):
 def _compute(expected):
     assert dtw(X[0], X[1], engine="numba") == expected
     assert not find_engine("numba").prepared._gates
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="cached properties have no lock")
+def test_a_fork_does_not_wait_for_a_thread_that_is_gone():
+    """Another thread was computing a cached property of some series when the process was forked."""
+    locks = [one.lock for one in registry._cached_properties()]
+    assert len(locks) > 20
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        for lock in locks:
+            lock.acquire()
+        held.set()
+        done.wait()
+        for lock in locks:
+            lock.release()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        found = in_a_fork(lambda: pairwise_dtw(X, engine="numba"))
+    finally:
+        done.set()
+        thread.join()
+    np.testing.assert_array_equal(found, pairwise_dtw(X, engine="numba"))

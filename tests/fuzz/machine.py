@@ -366,14 +366,15 @@ def examine(
                 again = _call(case, engine, **more)
             except MemoryBudgetError:
                 reached["no room in the budget"] += 1
-            else:
-                if recipe.keeps_bits(case, engine) and recipe.repeats(case):
-                    # transforms of another length have roundings of their own
-                    alike = recipe.agree if "instances" in setting else same
-                    alike("another setting", again, found)
-                else:
-                    recipe.check(case, again)
-                reached["another setting"] += 1
+                continue
+        if recipe.keeps_bits(case, engine) and recipe.repeats(case):
+            # transforms of another length have roundings of their own
+            alike = recipe.agree if "instances" in setting else same
+            alike("another setting", again, found)
+        else:
+            # not under the setting: what judges may need more memory
+            recipe.check(case, again)
+        reached["another setting"] += 1
     # forms of the data are the matter of the host alone: runs on the CPU try them
     known = recipe.settles(case) and recipe.repeats(case)
     if case.relation and known and not (against and case.relation == "forms"):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
 
 from ..._config import get_config
 from ..._engine_names import engine_names, entry_point_of
@@ -27,6 +31,18 @@ def _after_fork() -> None:
     _lock = threading.RLock()
     for engine in _instances.values():
         engine.prepared.after_fork()
+    if sys.version_info < (3, 12):
+        # a cached property has a lock there, one for all its objects
+        for one in _cached_properties():
+            vars(one)["lock"] = threading.RLock()
+
+
+def _cached_properties() -> Iterator[cached_property[Any]]:
+    """Those of the classes of the package."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "skts":
+            for kind in [one for one in vars(module).values() if isinstance(one, type)]:
+                yield from (one for one in vars(kind).values() if type(one) is cached_property)
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,6 +7,7 @@ import itertools
 import math
 import tracemalloc
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -510,6 +511,25 @@ def test_precision(rng, fast_engine, precision, name):
         if precision == "float64":
             assert_array_equal(one.distances, other.distances)
         assert_allclose(one.distances, other.distances, rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"n_neighbors": 3}, {"radius": 1e-3}], ids=str)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("name", ["band", "none", "euclidean"])
+def test_windows_of_which_float32_tells_nothing_have_distances(
+    rng, fast_engine, name, normalize, options
+):
+    line = rng.normal(size=400)
+    line[:200] += 1e10
+    line[200:300] *= 1e3
+    place = 220 if normalize else 20
+    query = [line[place : place + LENGTH]]
+    work = search(query, [line], WARPINGS[name], normalize=normalize, **options)
+    (expected,) = run(work, engine="numba")
+    (found,) = run(replace(work, precision="float32"), engine=fast_engine)
+    assert found.positions[0].tolist() == [0, place]
+    assert_array_equal(found.positions, expected.positions)
+    assert_allclose(found.distances, expected.distances, rtol=1e-4, atol=1e-9)
 
 
 def test_lanes_of_the_gpu_hold_the_query():

@@ -105,16 +105,22 @@ def search_part(
     if listed.n == 0:
         return
     assert listed.positions is not None  # as `within` lists them
-    positions = listed.positions.get().astype(np.int64) + first
+    chosen = listed.positions
+    positions = chosen.get().astype(np.int64) + first
     if single:
         assert listed.costs is not None  # they were asked for
         values = listed.costs.get().astype(np.float64)
         values = (np.sqrt(values) if squared else values) / query.rescaling.scale
-        query.positions.append(positions)
-        query.distances.append(values)
-        return
+        # windows of which float32 tells nothing are all listed, whatever their costs, and certified
+        known = np.isfinite(windows.error[chosen].get())
+        query.positions.append(positions[known])
+        query.distances.append(values[known])
+        if known.all():
+            return
+        positions = positions[~known]
+        chosen = send_one((positions - first).astype(np.int32))
     begin = 0
-    for some in row_distances(windows, listed.positions, query, reduction, room, certified=True):
+    for some in row_distances(windows, chosen, query, reduction, room, certified=True):
         if cancel[0]:
             return
         values = some.get()
