@@ -57,7 +57,7 @@ def test_a_device_that_is_lost_in_the_midst_of_a_run(kind, n_jobs, fast_engine, 
         with monkeypatch.context() as patch:
             for at in (1, 2, 3):
                 failing = Failing(compute, at)
-                patch.setattr(engine, "compute", failing)
+                patch.setitem(vars(engine), "compute", failing)
                 try:
                     found = run(one.work, engine=engine, n_jobs=n_jobs)
                 except RuntimeError as error:

@@ -38,7 +38,7 @@ def _after_fork() -> None:
 
 
 def _cached_properties() -> Iterator[cached_property[Any]]:
-    """Those of the classes of the package."""
+    """Cached properties of the classes of the package."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "skts":
             for kind in [one for one in vars(module).values() if isinstance(one, type)]:

@@ -134,7 +134,7 @@ def test_an_interrupt_is_heard_and_harms_nothing(
     try:
         before = kept(engine)
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "compute", interrupted)
+            patch.setitem(vars(engine), "compute", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 run(one.work, engine=engine, n_jobs=n_jobs)
         assert not engine.prepared._gates
@@ -377,7 +377,7 @@ def test_the_plan_of_a_run_is_seen_by_its_own_workers_only(make_series, monkeypa
             run(DTWMatrix(series, series), engine=engine, n_jobs=1)
         return engine.prepared.capacity
 
-    monkeypatch.setattr(engine, "dtw_matrix", watched)
+    monkeypatch.setitem(vars(engine), "dtw_matrix", watched)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(run_with, ["32MiB", "2GiB"], [20, 21])) == [own, own]
     assert max(seen[20]) <= 2**25 < 2**30 < min(seen[21])

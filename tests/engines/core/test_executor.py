@@ -210,7 +210,7 @@ def test_an_error_in_a_worker_reaches_the_caller(make_series, monkeypatch):
     def fail(reduction, tile, cancel):
         raise ZeroDivisionError(f"tile {tile.row}")
 
-    monkeypatch.setattr(engine, "dtw_matrix", fail)
+    monkeypatch.setitem(vars(engine), "dtw_matrix", fail)
     with pytest.raises(ZeroDivisionError, match="tile"):
         run(DTWMatrix(make_series(300, 100), make_series(300, 100)), engine=engine, n_jobs=2)
     assert not threads_left()
@@ -232,7 +232,7 @@ def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
         assert stopped.is_set()
         return heard
 
-    monkeypatch.setattr(engine, "dtw_matrix", endless)
+    monkeypatch.setitem(vars(engine), "dtw_matrix", endless)
     assert quickest(attempt) < 1
 
 
@@ -334,7 +334,7 @@ def test_where_memory_runs_out_tiles_are_halved(make_series, monkeypatch):
             raise MemoryError
         return compute(reduction, tile, cancel)
 
-    monkeypatch.setattr(engine, "dtw_neighbors", scarce)
+    monkeypatch.setitem(vars(engine), "dtw_neighbors", scarce)
     for a, b in zip(run(work, engine=engine), expected, strict=True):
         assert_array_equal(a, b)
     assert max(rows * cols for rows, cols in tried) > 2000
@@ -354,8 +354,8 @@ def test_halves_that_hold_nothing_are_not_computed(rng, monkeypatch):
             raise MemoryError
         return compute(reduction, tile, cancel)
 
-    monkeypatch.setattr(engine, "join", scarce)
-    monkeypatch.setattr(engine, "tile_work", 2**40)
+    monkeypatch.setitem(vars(engine), "join", scarce)
+    monkeypatch.setitem(vars(engine), "tile_work", 2**40)
     for a, b in zip(run(work, engine=engine, n_jobs=1)[:2], expected[:2], strict=True):
         assert_array_equal(a, b)
     assert len(tried) > 3
@@ -368,7 +368,7 @@ def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_ser
     def none_left(reduction, tile, cancel):
         raise MemoryError
 
-    monkeypatch.setattr(engine, "dtw_matrix", none_left)
+    monkeypatch.setitem(vars(engine), "dtw_matrix", none_left)
     with (
         pytest.raises(MemoryBudgetError, match=r"Memory ran out: .* of the 2 MiB"),
         config_context(memory="2MiB"),
@@ -378,7 +378,7 @@ def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_ser
 
 def test_places_on_devices_are_handed_out_in_turn(monkeypatch):
     engine = CupyEngine()
-    monkeypatch.setattr(engine, "_devices", lambda: (3, 1))
+    monkeypatch.setitem(vars(engine), "_devices", lambda: (3, 1))
     with ExitStack() as held:
         take = [held.enter_context(engine._one_device(2)) for _ in range(4)]
         assert take == [(3, 0), (1, 0), (3, 1), (1, 1)]
@@ -420,7 +420,7 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
 
 def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
     engine, order = CupyEngine(), []
-    monkeypatch.setattr(engine, "_devices", lambda: (0,))
+    monkeypatch.setitem(vars(engine), "_devices", lambda: (0,))
 
     def work(name, lanes):
         with engine._one_device(lanes):
@@ -512,7 +512,7 @@ def test_two_devices_find_what_one_finds(two_devices, rng, monkeypatch, work):
 
     with config_context(devices=[1]):
         expected = run(reduction, engine=engine)
-    monkeypatch.setattr(engine, reduction.method, watched)
+    monkeypatch.setitem(vars(engine), reduction.method, watched)
     monkeypatch.setattr(type(engine), "tile_work", 2**24)
     monkeypatch.setattr("skts.engines.cupy.WORTH_A_DEVICE", {})
     monkeypatch.setattr("skts.engines.cupy.WORTH_OTHERWISE", 2**20)

@@ -164,14 +164,14 @@ def test_devices_are_those_of_the_engine_or_of_the_configuration(monkeypatch):
     assert make_plan(work, engine).devices is None
     with config_context(devices=[3, 1]):
         assert make_plan(work, engine).devices == (3, 1)
-        monkeypatch.setattr(engine, "devices", lambda reduction: (1,))
+        monkeypatch.setitem(vars(engine), "devices", lambda reduction: (1,))
         assert make_plan(work, engine).devices == (1,)
 
 
 @pytest.mark.parametrize("shared", [0, 5 * 10**5])
 def test_prepared_data_leave_room_for_the_tiles_of_all_workers(monkeypatch, shared):
     engine, work = find_engine("numba"), DTWMatrix(hollow(500, 50), hollow(640, 50))
-    monkeypatch.setattr(engine, "footprint", lambda work, rows, cols: (shared, 100 * cols))
+    monkeypatch.setitem(vars(engine), "footprint", lambda work, rows, cols: (shared, 100 * cols))
     with config_context(memory=10**6):
         plan = make_plan(work, engine, n_jobs=3)
     each = 100 * max(tile.shape[1] for tile in plan.tiles)
