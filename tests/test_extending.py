@@ -88,10 +88,12 @@ def steps_of(rng, n_series, n_channels, lengths):
     ("channels", "options"),
     [
         (1, {"delete": 0.5, "insert": 0.5}),
-        pytest.param(2, {"delete": 0.25, "insert": 1.5}, marks=pytest.mark.compiles),
+        (2, {"delete": 0.25, "insert": 1.5}),
         (1, {"delete": 0.75, "insert": 0.25, "window": 2}),
     ],
 )
+@pytest.mark.compiles
+@pytest.mark.cases
 def test_the_distance_is_that_of_plain_loops(outside, rng, channels, options):
     """Lengths below and above a strip of columns, on either side of the lanes."""
     example = outside("distance_example.py")

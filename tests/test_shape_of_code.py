@@ -121,7 +121,7 @@ def test_warnings_are_given_in_one_place():
 def test_tests_leave_no_method_on_an_engine():
     """`monkeypatch.setattr` of an instance leaves the method of its class there.
 
-    Later tests, which replace that of the class, would change nothing: `setitem(vars(engine), ...)`.
+    Later tests, which replace that of the class, would change nothing: `setitem(vars(engine), ..)`.
     """
     tests = sorted(Path(__file__).parent.rglob("*.py"))
     wrong = [path for path in tests if re.search(r"setattr\(engine,", path.read_text("utf-8"))]

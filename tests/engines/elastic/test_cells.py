@@ -124,6 +124,8 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.compiles
+@pytest.mark.cases
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_lanes_and_certificate_know_every_kind_of_step(rng, channels, options):
@@ -149,6 +151,8 @@ def test_lanes_and_certificate_know_every_kind_of_step(rng, channels, options):
         assert_array_equal(found, expected.ravel()[order])
 
 
+@pytest.mark.compiles
+@pytest.mark.cases
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_path_is_one_of_the_least_cost(rng, options):
     warping = Inside(**options)
