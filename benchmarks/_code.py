@@ -379,7 +379,7 @@ def changes(record, root):
         A path, or why it is not known.
     """
     here = Sources.here(root)
-    commits = [record.get("commit"), *re.findall(r"--commit (\S+)", record.get("command", ""))]
+    commits = [record.get("commit"), *re.findall(r"--commit (\w+)", record.get("command", ""))]
     for commit in dict.fromkeys(commits):
         then = at(root, commit)
         if then is None:

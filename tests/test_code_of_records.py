@@ -253,3 +253,11 @@ def test_digests_of_commits_are_those_of_records(code):
     for folder in ("skts", "skts/engines/cupy", "skts/engines/families/elastic"):
         assert here.digest(folder) == records.digest(ROOT / folder)
     assert here.digest("skts/none") is None
+
+
+def test_every_commit_of_a_record_is_known(code, changes, tmp_path):
+    """Also of one of several commands, which a semicolon ends."""
+    assert changes({}, script="dtw --commit c; python -m benchmarks.dtw --commit c") == []
+    assert changes({}, script="dtw --commit d; python -m benchmarks.dtw --commit c") == [
+        "commit d, which is not known"
+    ]
