@@ -46,17 +46,17 @@ def pytest_configure(config):
 
     Processes of a run have the option, but not the command line, of the one that starts them.
     """
-    if not hasattr(config.option, "share"):
+    if not hasattr(config.option, "share_of_cases"):
         chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
         chosen |= bool(config.option.keyword) or config.option.markexpr != "not slow"
         share = os.environ.get("SKTS_TEST_SHARE", "1" if chosen else str(SHARE))
         # of so many cases one runs; negative where the others do
-        config.option.share = -SHARE if share == "others" else int(share)
+        config.option.share_of_cases = -SHARE if share == "others" else int(share)
 
 
 def pytest_report_header(config):
     """Say how many cases run, with which numbers the fuzzer attacks, and why no GPU is tested."""
-    missing, share = find_engine("cupy").available(), config.option.share
+    missing, share = find_engine("cupy").available(), config.option.share_of_cases
     gpu = f"left out, {missing}" if missing else "tested"
     some = f"of each test the first and one of {share} others (all: SKTS_TEST_SHARE=1)"
     cases = "all" if share == 1 else some if share > 1 else f"those that one of {-share} leaves out"
@@ -89,8 +89,8 @@ def pytest_collection():
 def pytest_collection_modifyitems(config, items):
     """Mark what is slow on the CPU alone; leave out what cannot run here, or is not to.
 
-    With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run, with
-    ``others`` those that the command without settings leaves out.
+    With ``SKTS_TEST_SHARE=n``, of the cases of a test its first and one of n others run, and none
+    that is marked ``long``; with ``others`` those that the command without settings leaves out.
     """
     for item in items:
         if item.get_closest_marker("compiles"):
@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(config, items):
 
         sort_out(items)
     no_gpu = find_engine("cupy").available() is not None
-    share, functions, left_out = config.option.share, set(), set()
+    share, functions, left_out = config.option.share_of_cases, set(), set()
     for item in items:
         if item.get_closest_marker("gpu"):
             if no_gpu:
@@ -110,6 +110,7 @@ def pytest_collection_modifyitems(config, items):
         elif share != 1:
             function = item.nodeid.partition("[")[0]
             other = function in functions and zlib.crc32(item.nodeid.encode()) % abs(share) > 0
+            other = other or item.get_closest_marker("long") is not None
             if other == (share > 1):
                 left_out.add(item)
             functions.add(function)

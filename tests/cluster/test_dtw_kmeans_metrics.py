@@ -32,6 +32,7 @@ def groups(rng, n_channels=1):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", METRICS)
 def test_an_iteration_is_that_of_plain_loops(fast_engine, rng, metric):
     X = groups(rng, 2)

@@ -82,6 +82,7 @@ def test_numba_itself_gives_both_one_file(tmp_path):
     assert first.load("float64") == "kernel for float32"
 
 
+@pytest.mark.long
 def test_what_one_process_compiles_another_finds(tmp_path):
     script = (
         "import numpy as np, sys\n"

@@ -67,6 +67,7 @@ def outcome(kind, example, **options):
     return {name: value for name, value in content(model).items() if name.endswith("_")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "name", "value", "forms"), CASES)
 def test_scalars_of_numpy_are_worth_what_they_are_worth(kind, name, value, forms):
     example = examples()[kind]

@@ -83,6 +83,7 @@ print(len(of_all), "works,", len(places), "places")
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # alone, it compiles the kernels of all works
 def test_an_interrupt_comes_through_and_harms_nothing():
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import numpy as np
+import pytest
 from numba import njit
 
 from skts.engines.numba.profile.join import search
@@ -33,6 +34,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.long
 def test_small_joins_read_nothing_that_was_freed():
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)],

@@ -451,6 +451,7 @@ def _lowest(series, metric, **given):
     return award.lowest(np.inf, np.ones(n, bool))
 
 
+@pytest.mark.long
 def test_sums_of_the_condenser_that_are_equal_by_chance_are_a_matter_of_rounding():
     """Those of the same distances are equal; those of others are, or are not, after roundings."""
     assert _lowest([[0.0], [1.1], [7.0], [9.2]], "dtw") == 3
@@ -590,16 +591,14 @@ def test_crashes_and_hangs_name_their_case(tmp_path):
     assert "2 failures of 2 kinds, seed 5" in done.stdout
 
 
-def test_half_a_minute_finds_nothing(tmp_path, fast_engine, pytestconfig):
-    """A fresh seed each time; a failure prints the command that repeats it.
-
-    It is less than half a minute where only a share of all cases runs.
-    """
-    seed, share = os.environ["SKTS_FUZZ_SEED"], pytestconfig.option.share
+@pytest.mark.long
+def test_half_a_minute_finds_nothing(tmp_path, fast_engine):
+    """A fresh seed each time; a failure prints the command that repeats it."""
+    seed = os.environ["SKTS_FUZZ_SEED"]
     counts = tmp_path / "counts.json"
     done = fuzz(
         "--seconds",
-        os.environ.get("SKTS_FUZZ_SECONDS", 30 if share == 1 else 5),
+        os.environ.get("SKTS_FUZZ_SECONDS", 30),
         "--seed",
         seed,
         "--engine",

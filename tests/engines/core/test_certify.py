@@ -389,6 +389,7 @@ def test_survivors_stay_within_the_budget(fast_engine, rng, kind):
     assert peak < 2**22 + work.result_bytes() + 2**20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["auto", "float64"])
 def test_batches_of_queries_do_not_change_an_answer(fast_engine, rng, monkeypatch, precision):
     series = series_of(np.round(rng.normal(size=(90, 10)), 1))

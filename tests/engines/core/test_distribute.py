@@ -62,6 +62,7 @@ def same(found, expected):
         assert_array_equal(a, b)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", ["neighbors", "matrix", "join"])
 def test_processes_of_this_machine_find_the_same(works, eager, work):
     expected = run(works[work], engine="numba")

@@ -337,6 +337,7 @@ def test_bounds_and_abandoning_change_nothing(fast_engine, rng, warping, channel
 lengths_of = st.integers(1, 12)
 
 
+@pytest.mark.long
 @given(
     data=st.data(),
     n=lengths_of,
