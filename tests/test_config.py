@@ -123,7 +123,9 @@ def test_bad_contexts_are_not_entered(bad, message):
 
 def test_engines_that_cannot_run_here_are_known(monkeypatch):
     """Where they are used they say what they lack; no engine is imported to know its name."""
-    monkeypatch.setattr(find_engine("cupy"), "available", lambda: "engine='cupy' needs a GPU.")
+    monkeypatch.setitem(
+        vars(find_engine("cupy")), "available", lambda: "engine='cupy' needs a GPU."
+    )
     with config_context(engine="cupy"):
         assert get_config()["engine"] == "cupy"
         with pytest.raises(EngineNotAvailableError, match="needs a GPU"):
