@@ -41,6 +41,7 @@ TREE = {
     "benchmarks/profile/gpu_join.py": "from skts.engines import Join\n",
     "benchmarks/several.py": "import sys\n\nprint(sys.executable)\n",
 }
+MORE = "\n\ndef more():\n    return 1\n\n\n__all__ = ['run', 'more']\n"
 FOLDERS = "skts/engines/families/elastic", "skts/engines/numba/elastic"
 
 
@@ -87,9 +88,10 @@ ON_CUPY = "skts/engines/families/elastic", "skts/engines/cupy/elastic"
         ("skts/engines/numba/elastic/tiles.py", "T = 1\n"),
         ("skts/engines/families/elastic/dtw.py", 'class Matrix:  # a\n    method = "dtw"\n'),
         ("skts/engines/core/executor.py", "# b\n" + TREE["skts/engines/core/executor.py"]),
+        ("skts/engines/core/executor.py", TREE["skts/engines/core/executor.py"] + MORE),
     ],
 )
-def test_words_alone_leave_a_record_as_it_is(changes, path, text):
+def test_words_and_functions_that_nothing_called_leave_a_record_as_it_is(changes, path, text):
     assert changes({path: text}) == []
 
 
@@ -199,6 +201,25 @@ def test_in_doubt_a_record_is_older(code, changes, tmp_path):
 )
 def test_python_is_compared_without_words_and_form(code, one, other, same):
     assert (code.code_of_python(one) == code.code_of_python(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"),
+    [
+        ("def more(): return 1\n{}", True),
+        ("{}def more(): return a()\n__all__ = ['a', 'more']\n", True),
+        ("{}@kept\ndef more(): return 1\n", False),
+        ("{}def more(): return 1\nmore()\n", False),
+        ("{}class More: pass\n", False),
+        ("{}import more\n", False),
+        ("{}def a(): return 2\n", False),
+        ("{}def len(x): return 2\n", False),
+        ("{}def path(x): return 2\n", False),
+    ],
+)
+def test_functions_that_nothing_knew_change_nothing(code, text, nothing):
+    before = "import os.path as path\ndef a(): return len([])\n__all__ = ['a']\n"
+    assert code.only_adds_functions(text.format(before), before) is nothing
 
 
 @pytest.mark.parametrize(
