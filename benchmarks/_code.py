@@ -1,10 +1,11 @@
 """Which code a record measured, and whether it is the same now.
 
 Files are compared as code: Python without docstrings, comments and formatting, CUDA without
-comments and blank lines. A record measured what its scripts import, followed by name from file to
-file, and of an engine the folders of those families whose reductions are among that. Where this is
-not known, as of programs that start others, the folders that the record names belong to it, and
-every estimator that builds on them.
+comments and blank lines. Functions that a Python file has more than before change nothing by
+themselves: where one is called, the caller has changed, too. A record measured what its scripts
+import, followed by name from file to file, and of an engine the folders of those families whose
+reductions are among that. Where this is not known, as of programs that start others, the folders
+that the record names belong to it, and every estimator that builds on them.
 """
 
 import ast
@@ -98,6 +99,13 @@ class Sources:
         blob = self.blobs[path]
         self.content(path)
         return _code(blob, path.endswith(".py"))
+
+    def differs(self, path, then):
+        """Whether a file has other code than then."""
+        if self.blobs[path] == then.blobs[path] or self.code(path) == then.code(path):
+            return False
+        contents = self.content(path), then.content(path)
+        return not (path.endswith(".py") and only_adds_functions(*contents))
 
     def below(self, folder):
         """Files of a folder."""
@@ -207,15 +215,43 @@ def _code(blob, python):
     return code_of_python(_contents[blob])
 
 
-def code_of_python(text):
-    """Python without docstrings, comments and formatting."""
+def _parse_code(text):
+    """The tree of Python without docstrings."""
     tree = _parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             match node.body:
                 case [ast.Expr(value=ast.Constant(value=str())), *rest]:
                     node.body = rest
-    return ast.dump(tree)
+    return tree
+
+
+def code_of_python(text):
+    """Python without docstrings, comments and formatting."""
+    return ast.dump(_parse_code(text))
+
+
+def only_adds_functions(text, before):
+    """Whether Python is what it was before, but for functions of which nothing there knew.
+
+    Such a function may not be decorated: what decorates it may list it somewhere.
+    """
+    old, new = _parse_code(before), _parse_code(text)
+    nodes = list(ast.walk(old))
+    known = {node.id for node in nodes if isinstance(node, ast.Name)}
+    known |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    known |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+
+    def is_new(node):
+        is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
+        return is_function and node.name not in known
+
+    def is_listing(node):
+        return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+    for tree in (old, new):
+        tree.body = [node for node in tree.body if not is_listing(node) and not is_new(node)]
+    return ast.dump(old) == ast.dump(new)
 
 
 def code_of_cuda(text):
@@ -405,7 +441,7 @@ def _differences(record, then, here):
         for path in sorted((found[0] | found[1]) - told):
             told.add(path)
             in_both = path in found[0] and path in found[1]
-            if not in_both or (path in suspects and then.code(path) != here.code(path)):
+            if not in_both or (path in suspects and here.differs(path, then)):
                 yield path
 
 
