@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from os import PathLike
@@ -35,7 +35,8 @@ class TrainTest(NamedTuple):
     X_train, X_test : ndarray or list of ndarray
         The series, as `read_series` returns them.
     y_train, y_test : ndarray of shape (n_samples,) or None
-        Their labels, as `read_series` returns them.
+        Their labels, as `read_series` returns them, but of one type in both parts: int64 where all
+        of both are whole numbers, else str.
     """
 
     X_train: Series
@@ -108,7 +109,13 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     >>> y
     array([1, 2])
     """
-    path = _as_path(path, "path")
+    content = _read(_as_path(path, "path"))
+    (y,) = _labels([content])
+    return content.X, y
+
+
+def _read(path: Path) -> _Content:
+    """Read a file as `read_series` does, but leave its labels texts."""
     read_lines = _READERS.get(path.suffix.lower())
     if read_lines is None:
         raise ValueError(
@@ -185,9 +192,9 @@ def read_train_test(folder: str | PathLike[str], name: str) -> TrainTest:
                 f"There is no {name}_{part} with the ending {', '.join(filter(None, _READERS))}, "
                 f"or without one, in {folder} or {folder / name}."
             )
-        parts.append(read_series(found))
-    (X_train, y_train), (X_test, y_test) = parts
-    return TrainTest(X_train, X_test, y_train, y_test)
+        parts.append(_read(found))
+    train, test = parts
+    return TrainTest(train.X, test.X, *_labels(parts))
 
 
 def _as_path(path: str | PathLike[str], name: str) -> Path:
@@ -226,6 +233,18 @@ class _Line:
 
 
 _Lines = Iterator[tuple[_Line, str]]
+
+
+class _Content(NamedTuple):
+    """What a file holds: series, and labels as texts, or the targets of a regression, or nothing.
+
+    `names` are the labels that a header states; None where there is no header.
+    """
+
+    path: Path
+    X: Series
+    y: list[str] | np.ndarray | None
+    names: Iterable[str] | None = None
 
 
 def _check_encoding(path: Path) -> None:
@@ -268,19 +287,40 @@ def _label(text: str, line: _Line) -> str:
     return text
 
 
-def _labels(texts: list[str], path: Path, names: Iterable[str] | None = None) -> np.ndarray:
-    """Whole numbers where all are, also if written like 1.0000000e+00; else the texts.
+def _labels(files: Sequence[_Content]) -> list[np.ndarray | None]:
+    """Whole numbers where all are, also if written like 1.0000000e+00; else the texts of each file.
 
-    Where labels are names, with those that the header states, none of these may become another: "1"
-    and "01" stay texts. So does "1" where a name is "x", which may be in the other file alone.
+    Where labels are names, those that the header states count, and none of a file may become
+    another: "1" and "01" stay texts.
     """
-    known = set(texts).union(() if names is None else names)
-    numbers = {text: _number(text) for text in known}
-    if all(
-        number is not None and number.is_integer() and abs(number) < 2**53
-        for number in numbers.values()
-    ) and (names is None or len(set(numbers.values())) == len(known)):
-        return np.array([int(float(text)) for text in texts], dtype=np.int64)
+    numbers: dict[str, int | None] = {}
+    distinct = True
+    for file in files:
+        if not isinstance(file.y, list):
+            continue
+        known = set(file.y).union(() if file.names is None else file.names)
+        own = {text: _whole_number(text) for text in known}
+        distinct &= file.names is None or len(set(own.values())) == len(known)
+        numbers.update(own)
+    if not distinct or None in numbers.values():
+        return [_texts(file.y, file.path) if isinstance(file.y, list) else file.y for file in files]
+    return [
+        np.array([numbers[text] for text in file.y], dtype=np.int64)
+        if isinstance(file.y, list)
+        else file.y
+        for file in files
+    ]
+
+
+def _whole_number(text: str) -> int | None:
+    number = _number(text)
+    if number is None or not number.is_integer() or abs(number) >= 2**53:
+        return None
+    return int(number)
+
+
+def _texts(texts: list[str], path: Path) -> np.ndarray:
+    """Labels that are no numbers, unless few are so long that the array would be far larger."""
     size, longest = sum(map(len, texts)), max(map(len, texts))
     if longest * len(texts) > max(MANY_CHARACTERS, UNEVEN_LABELS * size):
         raise ValueError(
@@ -298,9 +338,7 @@ def _not_empty(series: list[np.ndarray], path: Path) -> None:
 # Label first: .tsv and .txt ------------------------------------------------------------------
 
 
-def _read_delimited(
-    path: Path, lines: _Lines, delimiter: str | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _read_delimited(path: Path, lines: _Lines, delimiter: str | None) -> _Content:
     series: list[np.ndarray] = []
     labels: list[str] = []
     for line, text in lines:
@@ -318,14 +356,14 @@ def _read_delimited(
         series.append(_points(fields, line))
         labels.append(_label(label, line))
     _not_empty(series, path)
-    return np.stack(series), _labels(labels, path)
+    return _Content(path, np.stack(series), labels)
 
 
-def _read_tsv(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+def _read_tsv(path: Path, lines: _Lines) -> _Content:
     return _read_delimited(path, lines, "\t")
 
 
-def _read_txt(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+def _read_txt(path: Path, lines: _Lines) -> _Content:
     return _read_delimited(path, lines, None)
 
 
@@ -403,7 +441,7 @@ def _count(tag: str, values: list[str], line: _Line) -> int:
     return int(values[0])
 
 
-def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
+def _read_ts(path: Path, lines: _Lines) -> _Content:
     header = _read_header(path, lines)
     samples: list[np.ndarray] = []
     labels: list[str] = []
@@ -437,10 +475,10 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
     equal = len({sample.shape for sample in samples}) == 1
     X = np.stack(samples) if equal else samples
     if not header.has_target:
-        return X, None
+        return _Content(path, X, None)
     if header.is_regression:
-        return X, np.array(labels, dtype=np.float64)
-    return X, _labels(labels, path, header.classes)
+        return _Content(path, X, np.array(labels, dtype=np.float64))
+    return _Content(path, X, labels, header.classes)
 
 
 def _read_header(path: Path, lines: _Lines) -> _Header:
@@ -469,7 +507,7 @@ def _target(text: str, header: _Header, line: _Line) -> str:
 # Attributes, label last: .arff ---------------------------------------------------------------
 
 
-def _read_arff(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+def _read_arff(path: Path, lines: _Lines) -> _Content:
     from scipy.io import arff  # takes a while, and few need it
 
     kept, longest, size = [], 0, 0
@@ -505,11 +543,11 @@ def _read_arff(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
     else:
         raise ValueError(f"{path}: points are attributes of numbers, or one relational attribute.")
     if kinds[-1] == "numeric":
-        return X, data[names[-1]].astype(np.float64)
+        return _Content(path, X, data[names[-1]].astype(np.float64))
     if kinds[-1] != "nominal":
         raise ValueError(f"{path}: the last attribute is no label: {kinds[-1]}.")
     labels = [label.decode(errors="replace") for label in data[names[-1]].tolist()]
-    return X, _labels(labels, path, meta[names[-1]][1])
+    return _Content(path, X, labels, meta[names[-1]][1])
 
 
 def _relation(rows: np.ndarray, path: Path) -> np.ndarray:

@@ -143,10 +143,11 @@ def matrix_profile(
         Whether of the other channels those count in which two windows are nearest to each other, or
         those in which they are farthest: the profile for discords.
     time_limit : float or None, default None
-        Seconds after which no further part of the pairs is begun; the first is computed in any
-        case. Then `share` of the result says how many of the pairs were compared, and distances
-        are upper bounds: those to the nearest window that was compared. None compares all pairs.
-        For series of one channel.
+        Seconds after which no further part of the pairs is begun. Means and deviations of all
+        windows, and the first part, are computed in any case: without them there is no answer.
+        Then `share` of the result says how many of the pairs were compared, and distances are upper
+        bounds: those to the nearest window that was compared. None compares all pairs. For series
+        of one channel.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.

@@ -117,11 +117,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     random_state : int, RandomState or None, default None
         Draws the reference windows; the answer does not depend on it.
     time_limit : float or None, default None
-        Seconds of `fit` after which no further part of the pairs is begun; the first part of each
-        length is computed in any case, and several lengths share the time. Then `share_` says how
-        many of the pairs were compared, profiles are upper bounds, and motifs and discords are
-        those of the pairs that were compared. None compares all pairs. For series of one channel,
-        and not for MK.
+        Seconds of `fit` after which no further part of the pairs is begun; several lengths share
+        the time. Means and deviations of all windows, and the first part, are computed for each
+        length in any case: without them there is no answer. Then `share_` says how many of the
+        pairs were compared, profiles are upper bounds, and motifs and discords are those of the
+        pairs that were compared. None compares all pairs. For series of one channel, and not for
+        MK.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.

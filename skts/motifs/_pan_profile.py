@@ -74,7 +74,8 @@ def pan_matrix_profile(
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones; they, too,
         are divided by ``sqrt(2 window)``.
     time_limit : float or None, default None
-        Seconds after which no further length is begun. The first is computed in any case.
+        Seconds after which no further length is begun. The first is computed in any case, and a
+        length that was begun is completed.
     on_interrupt : {"raise", "return"}, default "raise"
         What follows Ctrl-C: an exception as everywhere, or a warning and the lengths that are done,
         if there are any.

@@ -280,3 +280,46 @@ def test_train_test_says_what_is_missing(tmp_path):
     (tmp_path / "A_TRAIN.txt").write_text("1 0 1\n")
     with pytest.raises(FileNotFoundError, match="There is no A_TEST"):
         read_train_test(tmp_path, "A")
+
+
+def labelled(ending, labels):
+    """A file of series of two points with these labels."""
+    head, row = {
+        "tsv": ("", "{}\t0\t1\n"),
+        "txt": ("", "{} 0 1\n"),
+        "ts": (f"@classLabel true {' '.join(labels)}\n@data\n", "0,1:{}\n"),
+        "arff": (
+            "@relation r\n@attribute a real\n@attribute b real\n"
+            f"@attribute c {{{','.join(labels)}}}\n@data\n",
+            "0,1,{}\n",
+        ),
+    }[ending]
+    return head + "".join(map(row.format, labels))
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "expected"),
+    [
+        (["1", "2"], ["1", "x"], (["1", "2"], ["1", "x"])),
+        (["a", "2"], ["1", "2"], (["a", "2"], ["1", "2"])),
+        (["1", "2.0"], ["2", "3"], ([1, 2], [2, 3])),
+    ],
+)
+@pytest.mark.parametrize("endings", [("tsv", "tsv"), ("txt", "tsv"), ("ts", "ts"), ("tsv", "arff")])
+def test_labels_of_both_files_are_of_one_type(tmp_path, train, test, expected, endings):
+    for part, ending, labels in zip(("TRAIN", "TEST"), endings, (train, test), strict=True):
+        (tmp_path / f"A_{part}.{ending}").write_text(labelled(ending, labels))
+    found = read_train_test(tmp_path, "A")
+    assert (found.y_train.tolist(), found.y_test.tolist()) == expected
+
+
+def test_targets_and_missing_labels_leave_the_other_file_as_it_is(tmp_path):
+    (tmp_path / "A_TRAIN.txt").write_text("1 0 1\n")
+    (tmp_path / "A_TEST.ts").write_text("@classLabel false\n@data\n4,5\n")
+    (tmp_path / "B_TRAIN.txt").write_text("x 0 1\n")
+    (tmp_path / "B_TEST.ts").write_text("@targetLabel true\n@data\n4,5:2\n")
+    found = read_train_test(tmp_path, "A")
+    assert found.y_train.tolist() == [1] and found.y_test is None
+    found = read_train_test(tmp_path, "B")
+    assert found.y_train.tolist() == ["x"]
+    assert found.y_test.dtype == np.float64 and found.y_test.tolist() == [2]

@@ -76,13 +76,18 @@ def cut(points, ranges, length, ratio):
 
 
 @kernel
-def statistics(points, length, anchored=None):
-    """Two-pass mean and deviation of all windows of finite points; their least and largest ones."""
+def statistics(points, length, anchored=None, cancel=None):
+    """Two-pass mean and deviation of all windows of finite points; their least and largest ones.
+
+    With a flag `cancel`, an array of one byte, the answer is arbitrary once that turns 1.
+    """
     n_windows = points.size - length + 1
     mean, deviation = np.zeros(n_windows), np.zeros(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
     anchor = np.zeros(TOGETHER)
     for first in range(0, n_windows, TOGETHER):
+        if cancel is not None and cancel[0]:
+            return mean, deviation, low, high
         count = min(TOGETHER, n_windows - first)
         if anchored is not None:
             put(points[first : first + count], anchor)

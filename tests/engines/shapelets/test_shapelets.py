@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -17,6 +19,7 @@ from skts.engines import (
     SubsequenceMatches,
     Tile,
     find_engine,
+    replace_kernels,
     run,
 )
 from skts.engines.core.series import read_only
@@ -27,6 +30,7 @@ from skts.engines.families.shapelets.criterion import (
 )
 from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
+from tests.waiting import press_ctrl_c, quickest
 
 
 def make(n, width, n_channels=1, seed=0, lengths=None):
@@ -245,6 +249,51 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+@pytest.mark.parametrize("normalize", [True, False], ids=["described", "measured again"])
+def test_ctrl_c_is_heard_within_one_long_series(normalize):
+    """While its windows are described, and while equal points are measured one window at a time."""
+    series = make(1, 10**6)
+    if not normalize:
+        series.values[:] = 1.0
+
+    def matches(n_points):
+        queries = (series.values[0, 0, :n_points].copy(),)
+        return run(SubsequenceMatches(queries, series, normalize), engine="numba")
+
+    with replace_kernels(False):
+        matches(3)  # compiles
+
+        def attempt():
+            heard, _ = press_ctrl_c(lambda: matches(20_000), 0.2)
+            assert heard is not None
+            return heard
+
+        assert quickest(attempt) < 1
+
+
+def test_distances_of_long_series_stop_while_windows_are_described():
+    cancel = np.zeros(1, np.uint8)
+
+    def blocks(series, length):
+        return list(shapelet_tiles.blocks_of(series, 0, 0, 2, (length,), None, cancel))
+
+    assert len(blocks(make(2, 40), 8)) == 1  # compiles
+    series = make(2, 200_000)
+
+    def attempt():
+        cancel[0] = 0
+        timer = threading.Timer(0.2, cancel.fill, (1,))
+        timer.start()
+        start = time.perf_counter()
+        found = blocks(series, 60_000)
+        seconds = time.perf_counter() - start
+        timer.join()
+        assert not found
+        return seconds
+
+    assert quickest(attempt) < 1
+
+
 def test_errors_follow_the_largest_numbers_of_each_series():
     lengths = np.array([40, 31, 40, 22, 40])
     series = make(5, 40, seed=4, lengths=lengths)
@@ -252,8 +301,9 @@ def test_errors_follow_the_largest_numbers_of_each_series():
     values = series.values[:, 0]
     middles, centered = joins.pack(values, lengths)
     made = joins.prepare(
-        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11])
-    )
+        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11]),
+        np.zeros(1, np.uint8),
+    )  # fmt: skip
     for k, length in enumerate((6, 11)):
         windows = np.lib.stride_tricks.sliding_window_view(centered, length, axis=1)
         there = np.arange(windows.shape[1]) < lengths[:, None] - length + 1
@@ -271,8 +321,9 @@ def test_constant_windows_are_told_in_the_series_that_they_are_in():
     values = series.values[:, 0]
     middles, centered = joins.pack(values, lengths)
     made = joins.prepare(
-        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11])
-    )
+        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11]),
+        np.zeros(1, np.uint8),
+    )  # fmt: skip
     for k, length in enumerate((6, 11)):
         there = [(1, i) for i in range(5, 21 - length)] + [(2, 33)] * (length == 6)
         there += [(2, 34)] * (length == 6)

@@ -120,8 +120,12 @@ def prepare(
     middles: np.ndarray,
     centered: np.ndarray,
     run: np.ndarray,
+    cancel: np.ndarray,
 ) -> Prepared:
-    """Describe the windows of some series of one channel, for several lengths; see `Prepared`."""
+    """Describe the windows of some series of one channel, for several lengths; see `Prepared`.
+
+    What is returned is arbitrary once `cancel` is set.
+    """
     n, width = values.shape
     most = width - int(run[0]) + 1
     shape = run.size, n, most
@@ -131,21 +135,23 @@ def prepare(
     q, s, w = np.zeros((3, *packed))
     constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 5))
     made = Prepared(mean, lead, trail, weight, q, s, w, constant, largest)
-    _describe_windows(values, lengths, middles, centered, run, made)
+    _describe_windows(values, lengths, middles, centered, run, made, cancel)
     return made
 
 
 @kernel
-def _describe_windows(values, lengths, middles, centered, run, made):
+def _describe_windows(values, lengths, middles, centered, run, made, cancel):
     """Write what `prepare` describes."""
     mean, lead, trail, weight, q, s, w, constant, largest = made
     n, width = values.shape
     for k in range(run.size):
         length = run[k]
         for b in range(n):
+            if cancel[0]:
+                return
             size, line = lengths[b], centered[b]
-            _, inverse, flat, _ = describe(values[b, :size].copy(), length, np.bool_(True))
-            means, deviations, _, _ = statistics(line[:size], length)
+            _, inverse, flat, _ = describe(values[b, :size].copy(), length, np.bool_(True), cancel)
+            means, deviations, _, _ = statistics(line[:size], length, None, cancel)
             for i in range(size - length + 1):
                 mean[k, b, i] = means[i]
                 weight[k, b, i] = inverse[i] / np.sqrt(length)

@@ -36,11 +36,11 @@ class Queries(NamedTuple):
 
 
 @kernel
-def describe(points, length, normalize):
+def describe(points, length, normalize, cancel):
     """Mean and inverse deviation of all windows, which are constant, which are finite.
 
     The points that are not finite are written over. Callers give a copy, and values that are no
-    literals, so that there is one instance of this.
+    literals, so that there is one instance of this. The answer is arbitrary once `cancel` is set.
     """
     n = points.size - length + 1
     finite = np.ones(n, np.bool_)
@@ -48,7 +48,7 @@ def describe(points, length, normalize):
         if not np.isfinite(points[t]):
             points[t] = 0.0
             finite[max(0, t - length + 1) : t + 1] = False
-    mean, deviation, low, high = statistics(points, length)
+    mean, deviation, low, high = statistics(points, length, None, cancel)
     inverse, constant = np.zeros(n), np.zeros(n, np.bool_)
     for i in range(n):
         if normalize is None:
@@ -105,7 +105,7 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
     constants, finites = np.empty(ends.size, np.bool_), np.empty(ends.size, np.bool_)
     for query in range(ends.size):
         own = queries.points[(ends[query - 1] if query else 0) : ends[query]].copy()
-        mean, inverse, constant, finite = describe(own, own.size, normalize)
+        mean, inverse, constant, finite = describe(own, own.size, normalize, cancel)
         means[query, 0], inverses[query, 0] = mean[0], inverse[0]
         constants[query], finites[query] = constant[0], finite[0]
     for b in range(values.shape[0]):
@@ -125,7 +125,7 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
             if length != before or channels[query] != channel_before:
                 before, channel_before = length, channels[query]
                 points = values[b, channels[query], :n].copy()
-                mean, inverse, constant, finite = describe(points, length, normalize)
+                mean, inverse, constant, finite = describe(points, length, normalize, cancel)
             out = np.empty((1, mean.size))
             distances(
                 own, row, means[query], inverses[query], points, row[0], mean, inverse, length,
@@ -136,6 +136,8 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
                     continue
                 distance = out[0, j]
                 if normalize is None and not (_SMALL < distance < _LARGE):
+                    if cancel[0]:
+                        return
                     distance = _scaled_distance(own, points, j)
                 if constant[j] != constants[query]:
                     distance = np.sqrt(float(length))

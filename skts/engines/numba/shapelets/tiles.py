@@ -399,7 +399,9 @@ def blocks_of(
     if not run.size:
         return
     middles, centered = pack(values, counts)
-    prepared = prepare(values, counts, middles, centered, run)
+    prepared = prepare(values, counts, middles, centered, run, cancel)
+    if cancel[0]:
+        return
     sizes = (stop - first) * (width - run + 1) * n
     squares = np.empty(sizes.sum()) if buffer is None else buffer.get(int(sizes.sum()))
     joins(SeriesBlock(centered, counts, first, stop, run), prepared, squares, cancel)
