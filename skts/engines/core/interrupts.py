@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Cancelled", "aside", "heeding", "interrupts_as_such", "raise_if_cancelled"]
+__all__ = ["Cancelled", "aside", "heeded", "heeding", "interrupts_as_such"]
 
 #: Seconds between looks at the flag of a run.
 _LOOK = 0.05
@@ -54,16 +54,20 @@ def heeding(cancel: np.ndarray) -> Iterator[None]:
         _here.cancel = before
 
 
-def raise_if_cancelled() -> None:
-    """Raise if the flag that this thread heeds is set: between steps that take no flag themselves.
+@contextmanager
+def heeded() -> Iterator[np.ndarray]:
+    """Give the flag that this thread heeds, or one that nobody sets, to work that looks at it.
 
     Raises
     ------
     Cancelled
-        If it is.
+        If it is set behind the work, whose answer is arbitrary then.
     """
     cancel = getattr(_here, "cancel", None)
-    if cancel is not None and cancel[0]:
+    if cancel is None:
+        cancel = np.zeros(1, np.uint8)
+    yield cancel
+    if cancel[0]:
         raise Cancelled
 
 

@@ -4,7 +4,7 @@ Statistics and distances of windows in two passes, series scaled for k-Shape, ce
 The families import it when they first need it, so that ``import skts`` compiles nothing.
 """
 
-from . import arrays, by_numpy, paths, pieces, plain, point_costs, shapes, small_work, windows
+from . import arrays, by_numpy, paths, plain, point_costs, shapes, small_work, windows
 from .kernels import kernel, remember_sources, stamp_of
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "by_numpy",
     "kernel",
     "paths",
-    "pieces",
     "plain",
     "point_costs",
     "remember_sources",

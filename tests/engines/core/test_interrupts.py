@@ -17,7 +17,7 @@ import pytest
 from numba import njit
 
 from skts.engines import DTWMatrix, Series, find_engine, run
-from skts.engines.core.interrupts import Cancelled, aside, heeding, raise_if_cancelled
+from skts.engines.core.interrupts import Cancelled, aside, heeded, heeding
 from tests.waiting import press_ctrl_c, quickest, threads_left
 
 
@@ -62,15 +62,17 @@ def test_a_worker_hears_that_its_run_has_been_stopped():
     assert len(raised) == 1
 
 
-def test_steps_without_a_flag_stop_with_their_run():
+def test_work_that_is_given_no_flag_stops_with_its_run():
     cancel = np.zeros(1, np.uint8)
-    raise_if_cancelled()
+    with heeded() as flag:
+        assert not flag[0]
     with heeding(cancel):
-        raise_if_cancelled()
-        cancel[0] = 1
-        with pytest.raises(Cancelled):
-            raise_if_cancelled()
-    raise_if_cancelled()
+        with heeded() as flag:
+            assert flag is cancel
+        with pytest.raises(Cancelled), heeded():
+            cancel[0] = 1
+    with heeded() as flag:
+        assert not flag[0]
 
 
 @pytest.mark.gpu

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -21,7 +23,8 @@ from skts.engines.core.interrupts import Cancelled, heeding
 from skts.engines.families.profile.concatenated import fill_gaps, whole_windows
 from skts.engines.families.profile.statistics import settle_statistics
 from skts.engines.families.profile.windows import distances_at_a_time, plain_profile
-from skts.engines.host import by_numpy, pieces, windows
+from skts.engines.host import by_numpy, windows
+from tests.waiting import quickest
 
 
 def window_statistics(series, length):
@@ -67,35 +70,26 @@ def test_pieces_have_the_bits_of_the_whole(rng):
             assert_array_equal(a, b[start : stop - 49])
 
 
-@pytest.mark.parametrize("size", [1, 50 * 512, 120_000, 2**28])
-def test_statistics_in_pieces_are_those_of_one(rng, monkeypatch, size):
-    monkeypatch.setattr(pieces, "PIECE", size)
-    points = np.cumsum(rng.normal(size=5000))
-    for n_points in (50, 561, 562, 5000):
-        found = pieces.statistics(points[:n_points], 50)
-        for a, b in zip(found, windows.statistics(points[:n_points], 50, True), strict=True):
-            assert_array_equal(a, b)
+def test_statistics_stop_with_their_run(rng):
+    """While the windows of a long series are described: what they are so far is not kept."""
+    points, cancel = rng.normal(size=200_000), np.zeros(1, np.uint8)
+    series = ConcatenatedSeries.of([points])
+    engine = find_engine("numba")
 
+    def attempt():
+        cancel[0] = 0
+        timer = threading.Timer(0.2, cancel.fill, (1,))
+        timer.start()
+        start = time.perf_counter()
+        with heeding(cancel), replace_kernels(False), pytest.raises(Cancelled):
+            engine._windows(series, 60_000, True)
+        seconds = time.perf_counter() - start
+        timer.join()
+        return seconds
 
-def test_statistics_stop_between_two_pieces(rng, monkeypatch):
-    """As the worker of a profile finds its run stopped, after the first of several pieces."""
-    monkeypatch.setattr(pieces, "PIECE", 1)
-    series, cancel, described = (
-        ConcatenatedSeries.of([rng.normal(size=5000)]),
-        np.zeros(1, "u1"),
-        [],
-    )
-    whole = windows.statistics
-
-    def one_piece(*given):
-        cancel[0] = 1
-        described.append(given)
-        return whole(*given)
-
-    monkeypatch.setattr(windows, "statistics", one_piece)
-    with heeding(cancel), replace_kernels(False), pytest.raises(Cancelled):
-        find_engine("numba")._windows(series, 50, True)
-    assert len(described) == 1
+    engine._windows(ConcatenatedSeries.of([points[:500]]), 50, True)  # compiles
+    assert quickest(attempt) < 1
+    assert engine.prepared.known(series.points, ("windows", 60_000, True)) is None
 
 
 def test_constant_windows_are_exact(rng):

@@ -7,15 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.interrupts import heeded
 from ...core.series import read_only
 from ...families.profile.lines import Frame, SearchLine, step_factors
-from ...host import pieces
+from ...host import windows
 
 __all__ = [
     "HEIGHTS",
     "Searched",
     "Steps",
     "PreparedLine",
+    "describe",
     "grown_steps",
     "make_steps",
     "repeats",
@@ -25,6 +27,18 @@ __all__ = [
 #: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
 #: so much in size that rounding errors of large ones would bury small ones.
 HEIGHTS = (4096, 512, 64)
+
+
+def describe(points: np.ndarray, length: int) -> list[np.ndarray]:
+    """Mean, deviation, least and largest point of all windows, counted from their first points.
+
+    Raises
+    ------
+    Cancelled
+        If the run that this belongs to is stopped.
+    """
+    with heeded() as cancel:
+        return list(windows.statistics(points, length, True, cancel))
 
 
 class PreparedLine(NamedTuple):
@@ -119,7 +133,7 @@ class Searched(NamedTuple):
         """Prepare a line whose moments and regular windows are given as they came."""
         points, hidden = read_only(made.points), made.hidden & regular
         length = points.size - hidden.size + 1
-        moments = made.moments(given, lambda _: pieces.statistics(points, length))
+        moments = made.moments(given, lambda _: describe(points, length))
         even = made.frame if frame is None else None
         return cls(points, *moments, regular & ~hidden, hidden, made.unit, frame, even)
 

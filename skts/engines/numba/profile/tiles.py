@@ -25,11 +25,11 @@ from ...families.profile.lines import (
 from ...families.profile.nearest import Nearest
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from ...host import by_numpy, pieces, windows
+from ...host import by_numpy, windows
 from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
 from .join import TileAxis, Work, search
-from .lines import PreparedLine, Searched, Steps, grown_steps, make_steps, repeats, weigh
+from .lines import PreparedLine, Searched, Steps, describe, grown_steps, make_steps, repeats, weigh
 
 __all__ = ["JoinTiles"]
 
@@ -224,7 +224,7 @@ class JoinTiles:
             if small:
                 moments = by_numpy.statistics(points, length, True)
             else:
-                moments = pieces.statistics(points, length)
+                moments = describe(points, length)
             mean, deviation, low, high = moments
             found = settle_statistics(deviation, low, high, whole_windows(finite, length))
             if normalize:
