@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from datetime import date
 from fractions import Fraction
 
@@ -670,6 +671,31 @@ def test_columns_of_series_are_given_as_lists(check):
 def test_texts_of_numpy_and_of_python_are_labels_of_one_type():
     y = np.array(["a", np.str_("b"), "a"], object)
     assert DTWNearestNeighbor(window=0).fit(np.eye(3), y).classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([0, 1, 0], ": y is an object array of int; write y.astype(int)."),
+        (
+            [np.int8(0), np.int8(1), np.int8(0)],
+            ": y is an object array of int8; write y.astype(int).",
+        ),
+        ([True, False, True], ": y is an object array of bool; write y.astype(bool)."),
+        ([np.True_, np.False_, np.True_], ": y is an object array of bool; write y.astype(bool)."),
+        ([2**70, 1, 2**70], ": unknown"),
+        ([0.5, 1.5, 0.5], ": unknown"),
+    ],
+)
+def test_labels_that_are_objects_become_numbers_by_what_the_message_says(labels, said):
+    y = np.array(labels, object)
+    for model in (DTWNearestNeighbor(window=0), DTWCondenser(), ShapeletTreeClassifier()):
+        with pytest.raises(ValueError, match=re.escape(f"Unknown label type{said}")):
+            model.fit(np.eye(3), y)
+    advice = re.search(r"write (.*)\.", said)
+    if advice:
+        found = DTWNearestNeighbor(window=0).fit(np.eye(3), eval(advice[1], {"y": y}))
+        assert found.classes_.tolist() == sorted(set(labels))
 
 
 # --- masks, dates, other types ------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,14 @@ def check_target(X: Any, y: Any, name: str, advice: str = "") -> np.ndarray:
     try:
         check_classification_targets(labels)
     except ValueError as error:
+        if labels.dtype == object and isinstance(labels[0], Integral | np.bool_):
+            # numbers beyond int64 stay objects; scikit-learn's checks ask for the first words
+            wanted = {"b": "bool", "i": "int"}.get(np.array(labels.tolist()).dtype.kind)
+            if wanted is not None:
+                raise ValueError(
+                    f"Unknown label type: y is an object array of {type(labels[0]).__name__}; "
+                    f"write y.astype({wanted})."
+                ) from None
         raise ValueError(f"{error}{advice}") from None
     return labels
 

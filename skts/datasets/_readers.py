@@ -236,7 +236,7 @@ _Lines = Iterator[tuple[_Line, str]]
 
 
 class _Content(NamedTuple):
-    """What a file holds: series, and labels as texts, or the targets of a regression, or nothing.
+    """Series of a file, and its labels as texts, or targets of a regression, or neither.
 
     `names` are the labels that a header states; None where there is no header.
     """
