@@ -55,7 +55,7 @@ def check_target(X: Any, y: Any, name: str, advice: str = "") -> np.ndarray:
     try:
         check_classification_targets(labels)
     except ValueError as error:
-        if labels.dtype == object and isinstance(labels[0], Integral | np.bool_):
+        if labels.dtype == object and all(isinstance(one, Integral | np.bool_) for one in labels):
             # numbers beyond int64 stay objects; scikit-learn's checks ask for the first words
             wanted = {"b": "bool", "i": "int"}.get(np.array(labels.tolist()).dtype.kind)
             if wanted is not None:
