@@ -137,9 +137,10 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     The neighbours of a window are chosen one after the other: the nearest, then the nearest that
     starts more than `exclusion` from the first, and so on; of equally near ones the earliest.
 
-    A series that is equal to a training series, point for point, is taken for that series, or for
-    the first of them: none of its windows is a neighbour of itself, and it has the scores that it
-    had in `fit`. So ``fit(X).score_points(X)`` is about a recording that is compared with itself.
+    A series that is equal to a training series, point for point but for NaN at the end, is taken
+    for that series, or for the first of them: none of its windows is a neighbour of itself, and it
+    has the scores that it had in `fit`. So ``fit(X).score_points(X)`` is about a recording that is
+    compared with itself.
 
     NaN and infinities may be anywhere: a window that holds one has no score and is no neighbour; of
     several channels, it takes no part in that channel, and has no score where fewer channels are
@@ -492,7 +493,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         scores = []
         for each, row in zip(series, known, strict=True):
             n_windows = each.shape[1] - scoring.length + 1
-            scores.append(next(fresh) if row is None else self.window_scores_[row, :n_windows])
+            scores.append(next(fresh) if row is None else self._known_scores(row, n_windows))
         return series, scores
 
     def _score_new(self, series: list[np.ndarray]) -> list[np.ndarray]:
@@ -521,17 +522,20 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         ]
 
     def _find_row(self, series: np.ndarray) -> int | None:
-        """Which training series this one is, if it is one."""
+        """Which training series this one is, if it is one; NaN at the end is padding."""
         row = self._rows.get(_digest(series))
         if row is None:
             return None
         pool = self._pools[0]
         start, stop = pool.starts[row], pool.starts[row] + pool.lengths[row]
-        same = all(
-            np.array_equal(points, line.points[start:stop], equal_nan=True)
-            for points, line in zip(series, self._pools, strict=True)
-        )
+        known = np.stack([line.points[start:stop] for line in self._pools])
+        same = np.array_equal(_without_padding(series), _without_padding(known), equal_nan=True)
         return row if same else None
+
+    def _known_scores(self, row: int, n_windows: int) -> np.ndarray:
+        """The scores of a training series that may come with more or less padding than in `fit`."""
+        known: np.ndarray = self.window_scores_[row, :n_windows]
+        return np.pad(known, (0, n_windows - known.size), constant_values=np.nan)
 
     def _choose_offset(self, scores: np.ndarray) -> float:
         """The offset, from the scores of the training series."""
@@ -627,8 +631,15 @@ def _refuse_short(series: list[np.ndarray], length: int) -> None:
             )
 
 
+def _without_padding(series: np.ndarray) -> np.ndarray:
+    """The points up to the last one that is known in any channel."""
+    known = np.flatnonzero(~np.isnan(series).all(axis=0))
+    return series[:, : known[-1] + 1 if known.size else 0]
+
+
 def _digest(series: np.ndarray) -> str:
-    """A few characters that are the same for equal series."""
+    """A few characters that are the same for series that are equal but for padding."""
+    series = _without_padding(series)
     plain = np.where(np.isnan(series), np.nan, series) + 0.0
     return hashlib.blake2b(plain.tobytes(), digest_size=16).hexdigest()
 

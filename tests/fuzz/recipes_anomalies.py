@@ -29,6 +29,14 @@ def size(x: np.ndarray) -> int:
     return x.shape[-1]
 
 
+def alike(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two series are equal but for NaN at the end."""
+    rows = np.atleast_2d(x), np.atleast_2d(y)
+    columns = max(size(x), size(y))
+    x, y = (np.pad(one, ((0, 0), (0, columns - size(one))), constant_values=np.nan) for one in rows)
+    return np.array_equal(x, y, equal_nan=True)
+
+
 def pairs_of_channels(
     x: np.ndarray, others: list[np.ndarray], length: int, options: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -278,10 +286,11 @@ class Detector(_Windowed):
             check(np.isnan(scores[n_windows:]).all(), "window_scores_: beyond a series")
             self._check_scores(scores[:n_windows], self._possible(case, x, X, row, length))
         # equal series are taken for the first of them
-        same_as = [
-            next(k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)) for x in X
+        same_as = [next(k for k, one in enumerate(X) if alike(one, x)) for x in X]
+        own = [
+            found["window_scores"][k][: size(x) - length + 1]
+            for k, x in zip(same_as, X, strict=True)
         ]
-        own = [found["window_scores"][k][: size(X[k]) - length + 1] for k in same_as]
         self._check_answers("X", found, X, own, case)
         contamination = options["contamination"]
         if contamination == "auto":
@@ -308,9 +317,12 @@ class Detector(_Windowed):
         for row, x in enumerate(Q):
             points = found["Q points"][row]
             check(np.isnan(points[size(x) :]).all(), "score_points: beyond a series")
-            equal = [k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)]
+            equal = [k for k, one in enumerate(X) if alike(one, x)]
             if equal:
-                same("an equal series", points[: size(x)], found["X points"][equal[0]][: size(x)])
+                columns = min(size(x), size(X[equal[0]]))
+                known = found["X points"][equal[0]]
+                same("an equal series", points[:columns], known[:columns])
+                check(np.isnan(points[columns:]).all(), "an equal series: beyond its points")
                 continue
             others = [*X, x] if left else X
             own = len(X) if left else None

@@ -73,6 +73,31 @@ def point_scores(scores, length, n_timepoints, aggregate):
     return np.array(found)
 
 
+@pytest.mark.parametrize("n_channels", [1, 2])
+@pytest.mark.parametrize("side", ["both", "left"])
+def test_a_training_series_is_known_with_more_or_less_padding(fast_engine, rng, side, n_channels):
+    lengths = (40, 25, 31)
+    X = [rng.normal(size=(n_channels, n)) for n in lengths]
+    X[1][0, 4] = np.nan
+    padded = np.full((3, n_channels, 43), np.nan)
+    for row, x in zip(padded, X, strict=True):
+        row[:, : x.shape[1]] = x
+    model = DiscordDetector(6, side=side, engine=fast_engine)
+    of_list, of_padded = clone(model).fit(X), clone(model).fit(padded)
+    wanted = of_list.score_samples(X)
+    assert (wanted < 0).all()
+    for fitted in (of_list, of_padded):
+        for given in (X, padded, list(padded[:, :, :41])):
+            assert_array_equal(fitted.score_samples(given), wanted)
+            points = fitted.score_points(given)
+            for row, n in enumerate(lengths):
+                assert_array_equal(points[row, :n], of_list.score_points(X)[row, :n])
+                assert np.isnan(points[row, n:]).all()
+    # padding is at the end alone, and in all channels
+    moved = np.pad(X[2], ((0, 0), (2, 0)), constant_values=np.nan)
+    assert of_list.score_samples([moved])[0] != wanted[2]
+
+
 @pytest.mark.parametrize("side", ["both", "left"])
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 def test_scores_are_those_of_the_definition(fast_engine, rng, side, n_neighbors):
