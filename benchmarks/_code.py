@@ -4,8 +4,9 @@ Files are compared as code: Python without docstrings, comments and formatting, 
 comments and blank lines. Functions that a Python file has more than before change nothing by
 themselves: where one is called, the caller has changed, too. A record measured what its scripts
 import, followed by name from file to file, and of an engine the folders of those families whose
-reductions are among that. Where this is not known, as of programs that start others, the folders
-that the record names belong to it, and every estimator that builds on them.
+reductions are among that. Where this is not known, as of programs that start others, the folders of
+its families belong to it, and every estimator that builds on them; of a record of no family, all of
+the package.
 """
 
 import ast
@@ -396,8 +397,19 @@ def measured(record, sources, scripts):
             elif module[0] == "skts":
                 found.add({sources.find(module, name)})
     if starts_others or not found.families:
-        found.add_folders(record["sources"])
+        found.add_folders(_folders(record, sources))
     return found.paths
+
+
+def _folders(record, sources):
+    """Folders that a record names: those of its families, or all where it is of no family.
+
+    Beside them it names the package, for its commit to be told.
+    """
+    named = record["sources"].keys() - {"skts"}
+    parts = (path.split("/") for path in sources.below("skts/engines/families"))
+    families = {"/".join(each[:4]) for each in parts if len(each) > 4}
+    return record["sources"].keys() if families <= named else named
 
 
 def changes(record, root):

@@ -164,13 +164,23 @@ def test_a_family_of_which_a_family_makes_use_belongs_to_a_record(changes):
         assert changes({path: text}, "profile.gpu_join", folders) == []
 
 
+@pytest.mark.parametrize("folders", [FOLDERS, (*FOLDERS, "skts")])
 @pytest.mark.parametrize("script", ["several", "gone", "cases --seed 3"])
-def test_of_scripts_that_start_others_all_that_builds_on_the_family_counts(changes, script):
+def test_of_scripts_that_start_others_all_that_builds_on_the_family_counts(
+    changes, script, folders
+):
     """So it is where the script is not there, or no benchmark."""
     for path in ("skts/neighbors.py", "skts/engines/numba/elastic/tiles.py", "skts/_config.py"):
-        assert changes({path: TREE[path] + "A = 2\n"}, script) == [path]
+        assert changes({path: TREE[path] + "A = 2\n"}, script, folders) == [path]
     for path in ("skts/motifs.py", "skts/engines/numba/profile/tiles.py", "skts/_unused.py"):
-        assert changes({path: TREE[path] + "A = 2\n"}, script) == []
+        assert changes({path: TREE[path] + "A = 2\n"}, script, folders) == []
+
+
+def test_of_scripts_of_no_family_that_start_others_all_of_the_package_counts(changes):
+    layers = ("families/elastic", "families/profile", "numba/elastic", "numba/profile")
+    folders = (*(f"skts/engines/{layer}" for layer in layers), "skts")
+    for path in ("skts/_unused.py", "skts/motifs.py", "skts/__init__.py"):
+        assert changes({path: TREE[path] + "A = 2\n"}, "several", folders) == [path]
 
 
 def test_in_doubt_a_record_is_older(code, changes, tmp_path):
