@@ -385,6 +385,34 @@ def match_rows(
     return np.where(finite, found, np.inf), slack
 
 
+def single_slack_of_windows(lines: list, length: int, warp: Warp) -> list[np.ndarray]:
+    """How far distances to normalised windows may be off beside louder ones, found in float32.
+
+    Of each line that has windows, for all of them. Their points count from the middle of a range
+    that may be that of all lines, R: each is off by some roundings of R over its deviation, which
+    is at least the range of the window over the root of 2 l. What would be off by more than an
+    eighth has no estimates.
+    """
+    channels = [np.atleast_2d(line) for line in lines]
+    steps = 1 if warp.metric == "dog_keeper" else 2 * length - 1
+    each = math.sqrt(steps) if warp.cost == "squared" else steps
+    found = [np.zeros(line.shape[1] - length + 1) for line in channels if line.shape[1] >= length]
+    for number in range(len(channels[0])):
+        mine = [line[number] for line in channels]
+        points = np.concatenate([line[np.isfinite(line)] for line in mine])
+        if not points.size:
+            continue
+        most = points.max() - points.min()
+        fitting = (line for line in mine if len(line) >= length)
+        for off, line in zip(found, fitting, strict=True):
+            windows = np.lib.stride_tricks.sliding_window_view(line, length)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ranges = (windows.max(axis=1) - windows.min(axis=1)) / math.sqrt(2 * length)
+                share = np.minimum(0.125, 16 * SINGLE * most / ranges)
+            off += each * np.where(ranges > 0, share, 0.0)
+    return found
+
+
 # -- shapes
 
 

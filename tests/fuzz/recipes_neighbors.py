@@ -35,7 +35,7 @@ from .recipes_metrics import slack_of
 PRECISIONS = ("auto", "float64", "float32")
 #: Candidates of which a list of survivors holds all.
 SHORT = 60
-#: The largest number over the range of a window, up to which float32 alone is judged.
+#: The largest number over the range of a window, up to which bits of float32 alone settle.
 TAME = 256
 
 
@@ -910,7 +910,7 @@ class Search(Recipe):
         return found
 
     def settles(self, case: Case) -> bool:
-        """Without a certificate no window may be much quieter or louder than the rest."""
+        """Without a certificate bits settle where no window is much quieter or louder."""
         if case.options["precision"] != "float32":
             return True
         both = [*case.data["X"].series, *case.data["Q"].series]
@@ -947,16 +947,18 @@ class Search(Recipe):
 
     def check(self, case: Case, found: dict) -> None:
         options = case.options
-        if not self.settles(case):
-            return
         lines, single = self.lines(case), options["precision"] == "float32"
+        warp, normalize = self.warp(case), options["normalize"]
         for row, query in enumerate(case.data["Q"].series):
             length = query.shape[1]
             parts = [
-                oracle.match_rows(query, line, self.warp(case), options["normalize"], single=single)
+                oracle.match_rows(query, line, warp, normalize, single=single)
                 for line in lines
                 if line.shape[-1] >= length
             ]
+            if single and normalize:
+                more = oracle.single_slack_of_windows(lines, length, warp)
+                parts = [(D, slack + off) for (D, slack), off in zip(parts, more, strict=True)]
             fitting = [number for number, line in enumerate(lines) if line.shape[-1] >= length]
             counts = [len(part[0]) for part in parts]
             series = np.repeat(fitting, counts)
