@@ -1473,6 +1473,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/matches.cu": [
+        ("survey", "const bool fine = power < 900;", ("900 -> 899",), LOOSER),
         (
             "survey",
             "if (begin < size && end == size) "
@@ -1656,6 +1657,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/shapelets.cu": [
         (
+            "segments",
+            "if (LANES == 32 && !mine) return;",
+            ("32 -> 31",),
+            "a warp without a pair returns two lines below",
+        ),
+        (
             "doubts",
             "const int bits = error < 1e300 ? bits_of(error) + 1 : "
             "bits_of(Arithmetic<double>::infinity());",
@@ -1703,6 +1710,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/kshape/centers.cu": [
         ("extend", "if (t == 0) {", ("0 -> 1",), ANY_THREAD),
+        ("gram", "int turn = 0;", ("0 -> 1",), "of two places in turn either may come first"),
     ],
     _E + "cupy/shapelets/order_lines.cu": [
         (
@@ -1776,6 +1784,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/pairs.cu": [
+        (
+            "list_pairs",
+            "if (lane == 31 && upto > 0) to = atomicAdd(found.n_pairs, (unsigned long long)upto);",
+            ("> -> >=",),
+            "no pairs take no room",
+        ),
         *(
             ("WarpMemory", f"for (int t = lane; t < SPAN + {of}; t += 32) {{", ("32 -> 31",), TWICE)
             for of in ("ROWS", "COLUMNS")

@@ -149,6 +149,22 @@ def test_many_channels(rng, fast_engine, walk, n_channels, worst):
 
 
 @pytest.mark.gpu
+def test_copies_that_are_as_near_as_their_channel_allows(walk):
+    """In each channel otherwise: which are the nearest of 128 decides, and lanes share them."""
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(128, 150)).cumsum(axis=1)
+    for channel in range(0, 128, 3):
+        noise = 0.01 * channel * rng.normal(size=12)
+        points[channel, 100:112] = points[channel, 30:42] + noise
+    line = [ConcatenatedSeries.of([one]) for one in points]
+    work = ChannelJoin.of(line, None, 10, ChannelRule(tuple(range(1, 129, 6))), exclusion=3)
+    # plain loops would take a minute
+    found, wanted = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(found.distances, wanted.distances)
+    assert_array_equal(found.indices, wanted.indices)
+
+
+@pytest.mark.gpu
 def test_as_much_shared_memory_as_every_kernel_has(rng, walk):
     """The walk of 64 channels is given 48 KiB, and its kernel declares some more."""
     line = make_channels(["walk"] * 64, 20, rng)
