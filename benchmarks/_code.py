@@ -235,7 +235,8 @@ def code_of_python(text):
 def only_adds_functions(text, before):
     """Whether Python is what it was before, but for functions of which nothing there knew.
 
-    Such a function may not be decorated: what decorates it may list it somewhere.
+    Such a function may not be decorated, since what decorates it may list it somewhere, nor have a
+    name that Python itself looks for.
     """
     old, new = _parse_code(before), _parse_code(text)
     nodes = list(ast.walk(old))
@@ -245,7 +246,7 @@ def only_adds_functions(text, before):
 
     def is_new(node):
         is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
-        return is_function and node.name not in known
+        return is_function and node.name not in known and not node.name.startswith("__")
 
     def is_listing(node):
         return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"

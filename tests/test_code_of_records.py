@@ -220,6 +220,7 @@ def test_python_is_compared_without_words_and_form(code, one, other, same):
         ("{}def more(): return a()\n__all__ = ['a', 'more']\n", True),
         ("{}@kept\ndef more(): return 1\n", False),
         ("{}def more(): return 1\nmore()\n", False),
+        ("{}def __getattr__(name): return 1\n", False),
         ("{}class More: pass\n", False),
         ("{}import more\n", False),
         ("{}def a(): return 2\n", False),
