@@ -13,11 +13,12 @@ from skts.engines.families.shapelets.search import Survivors
 
 @cache
 def normalized(window):
-    """A window less its mean over its deviation; None where constant."""
+    """A window less its mean over its deviation, from its first point on; None where constant."""
     low, high = min(window), max(window)
     if high - low <= max(2.0**-40 * max(abs(low), abs(high)), 2.0**-500):
         return None
     # not by `sum`, which newer versions of Python make up for roundings
+    window = [x - window[0] for x in window]
     total = squares = 0.0
     for x in window:
         total += x

@@ -299,9 +299,9 @@ def test_errors_follow_the_largest_numbers_of_each_series():
     series = make(5, 40, seed=4, lengths=lengths)
     series.values[:] *= 10.0 ** np.array([2, -1, 3, 0, 1])[:, None, None]
     values = series.values[:, 0]
-    middles, centered = joins.pack(values, lengths)
+    centered = joins.pack(values, lengths)
     made = joins.prepare(
-        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11]),
+        read_only(values.copy()), read_only(lengths), centered, np.array([6, 11]),
         np.zeros(1, np.uint8),
     )  # fmt: skip
     for k, length in enumerate((6, 11)):
@@ -310,7 +310,7 @@ def test_errors_follow_the_largest_numbers_of_each_series():
         norms = np.linalg.norm(windows - windows.mean(axis=2, keepdims=True), axis=2) * there
         steps = np.abs(made.lead[k]) + np.abs(made.trail[k])
         expected = [norms.max(axis=1), steps.max(axis=1), made.weight[k].max(axis=1)]
-        expected += [np.abs(centered).max(axis=1), np.abs(middles)]
+        expected += [np.abs(centered).max(axis=1)]
         assert_allclose(made.largest[k], np.transpose(expected), rtol=1e-12)
 
 
@@ -319,9 +319,9 @@ def test_constant_windows_are_told_in_the_series_that_they_are_in():
     series = make(3, 40, seed=4, lengths=lengths)
     series.values[1, 0, 5:20], series.values[2, 0, 33:] = 2.0, -1.0
     values = series.values[:, 0]
-    middles, centered = joins.pack(values, lengths)
+    centered = joins.pack(values, lengths)
     made = joins.prepare(
-        read_only(values.copy()), read_only(lengths), middles, centered, np.array([6, 11]),
+        read_only(values.copy()), read_only(lengths), centered, np.array([6, 11]),
         np.zeros(1, np.uint8),
     )  # fmt: skip
     for k, length in enumerate((6, 11)):
@@ -334,8 +334,8 @@ def test_errors_hold_all_that_goes_wrong_on_the_walk():
     """See "shapelet walk" in docs/developer/numerics.rst."""
     unit, length, n_windows = 2.0**-53, 8, 50
     norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
-    size, middle = np.array([1e3, 1e2]), np.zeros(2)
-    largest = np.column_stack([norm, step, heavy, size, middle])
+    size = np.array([1e3, 1e2])
+    largest = np.column_stack([norm, step, heavy, size])
 
     def both(a, b):
         return np.outer(a, b) + np.outer(b, a)
@@ -352,9 +352,7 @@ def test_errors_hold_all_that_goes_wrong_on_the_walk():
     assert (errors >= 2 * sum(terms) * heavy).all()
     assert (errors <= 2.2 * sum(terms) * heavy).all()
     # every term is one of squared points: of points twice as large errors are twice as large
-    larger, floor = shapelet_tiles._errors(
-        largest * [2, 2, 0.5, 2, 2], length, n_windows, slice(0, 2)
-    )
+    larger, floor = shapelet_tiles._errors(largest * [2, 2, 0.5, 2], length, n_windows, slice(0, 2))
     np.testing.assert_array_equal(larger, 2 * errors)
     assert floor == shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))[1]
 
@@ -464,7 +462,7 @@ def quiet_far_from_zero(n_series, length, n_windows):
 
 @pytest.mark.parametrize("length", [1000, 4000])
 def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
-    """Certified means sum thousands of points at their level: off by parts of a deviation."""
+    """Points of which thousands lie in one place, and one far from there by their deviation."""
     series, cancel = quiet_far_from_zero(3, length, 6), np.zeros(1, np.uint8)
     ((_, block),) = shapelet_tiles.blocks_of(
         series, 0, 0, 3, (length,), shapelet_tiles.Buffer(), cancel

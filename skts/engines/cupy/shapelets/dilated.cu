@@ -46,15 +46,21 @@ __device__ __forceinline__ int windows_of(const Lines& lines, int series, int le
     return max(0, (int)(lines.sizes[series] - (long long)(length - 1) * dilation));
 }
 
-// Mean and 1 / deviation of a window, 0 where it is constant.
+// Mean of a window, from its first point on, and 1 / deviation, 0 where it is constant.
 __device__ __forceinline__ double2 describe_window(const double* __restrict__ window, int length, int dilation) {
-    double low = Arithmetic<double>::infinity(), high = -low;
-    auto visit = [&](auto use) {
-        for (int t = 0; t < length; ++t) use(__ldg(window + (long long)t * dilation), t);
+    const double first = __ldg(window);
+    double low = first, high = first;
+    auto look = [&](auto use) {
+        for (int t = 0; t < length; ++t) {
+            const double point = __ldg(window + (long long)t * dilation);
+            low = fmin(low, point), high = fmax(high, point);
+            use(__dsub_rn(point, first), t);
+        }
     };
-    const double mean = certified_mean(visit, length, [&](double point, int) {
-        low = fmin(low, point), high = fmax(high, point);
-    });
+    const double mean = certified_mean(look, length, [](double, int) {});
+    auto visit = [&](auto use) {
+        for (int t = 0; t < length; ++t) use(__dsub_rn(__ldg(window + (long long)t * dilation), first), t);
+    };
     const double deviation = certified_deviation(visit, length, mean);
     return make_double2(mean, is_flat(low, high) ? 0.0 : __ddiv_rn(1.0, deviation));
 }
@@ -77,16 +83,20 @@ __device__ __forceinline__ double with_constants(double sum, int kind, bool flat
     return kind == 2 && flat ? 0.0 : (double)length;
 }
 
-// Sums of squares of the window `j` of a line and of V shapelets of a length.
+// Sums of squares of the window `j` of a line and of V shapelets of a length; normalised windows count from their first
+// point.
 template <int V>
 __device__ __forceinline__ void compare(
-    const double* __restrict__ window, const Unit& unit, double2 about, const double* const (&own)[V], double (&sums)[V]
+    const double* __restrict__ window, const Unit& unit, bool normalized, double2 about, const double* const (&own)[V],
+    double (&sums)[V]
 ) {
 #pragma unroll
     for (int u = 0; u < V; ++u) sums[u] = 0;
+    const double first = normalized ? __ldg(window) : 0.0;
 #pragma unroll 4
     for (int t = 0; t < unit.length; ++t) {
-        const double y = certified_point(__ldg(window + (long long)t * unit.dilation), about.x, about.y);
+        const double point = __dsub_rn(__ldg(window + (long long)t * unit.dilation), first);
+        const double y = certified_point(point, about.x, about.y);
 #pragma unroll
         for (int u = 0; u < V; ++u) sums[u] = Arithmetic<double>::add_square(__ldg(own[u] + t), y, sums[u]);
     }
@@ -169,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) match_dilated(
         for (int j = lane; j < n; j += 32) {
             const double2 about = unit.row < 0 ? make_double2(0.0, 1.0) : described[j];
             double sums[Q];
-            compare(line + j, unit, about, own, sums);
+            compare(line + j, unit, unit.row >= 0, about, own, sums);
 #pragma unroll
             for (int u = 0; u < Q; ++u) {
                 const double sum = with_constants(sums[u], kinds[u], about.y == 0, unit.length);
@@ -221,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) select_distance(
         double2 about = make_double2(0.0, 1.0);
         if (kind > 0) about = describe_window(line + j, unit.length, unit.dilation);
         double sums[1];
-        compare(line + j, unit, about, own, sums);
+        compare(line + j, unit, kind > 0, about, own, sums);
         room[j] = with_constants(sums[0], kind, about.y == 0, unit.length);
     }
     // sums are not negative: in the order of their bits, of which the leading ones are found first

@@ -93,7 +93,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     }
 }
 
-// Normalise queries: one warp, one query. Lanes fetch the points; all add them, in the order of time.
+// Normalise queries: one warp, one query. Lanes fetch the points, which count from the first of them; all add them, in
+// the order of time.
 //
 // kinds[k] is 0, 1 where query k is constant, 2 where it is not finite; leans[k] bounds the mean of its normalised
 // points, and is infinite where those are not what they should be.
@@ -115,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
             for (int other = 0; other < count; ++other) sum = __dadd_rn(sum, __shfl_sync(ALL, held, other));
         }
     };
+    const double anchor = normalized ? query[0] : 0.0;
     double total = 0, low = query[0], high = low, ahead = query[min(lane, length - 1)];
     bool finite = true;
     for (int base = 0; base < length; base += 32) {
@@ -123,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         finite = finite && isfinite(point);
         low = fmin(low, point);
         high = fmax(high, point);
-        add(total, point, min(32, length - base));
+        add(total, __dsub_rn(point, anchor), min(32, length - base));
     }
     low = warp_least(low), high = warp_largest(high);
     finite = !__any_sync(ALL, !finite);
@@ -134,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         double sum = 0;
         ahead = query[min(lane, length - 1)];
         for (int base = 0; base < length; base += 32) {
-            const double d = __dsub_rn(ahead, mean);
+            const double d = __dsub_rn(__dsub_rn(ahead, anchor), mean);
             ahead = query[min(base + 32 + lane, length - 1)];
             add(sum, __dmul_rn(d, d), min(32, length - base));
         }
@@ -144,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     }
     double lean = 0, norm = 0;
     for (int t = lane; t < length; t += 32) {
-        const double point = constant ? 0.0 : certified_point(query[t], mean, inverse);
+        const double point = constant ? 0.0 : certified_point(__dsub_rn(query[t], anchor), mean, inverse);
         mine[t] = point;
         lean += point, norm += point * point;
     }
@@ -196,27 +198,41 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
     }
 }
 
-// Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
+// What a window is counted from, its mean from there on and 1 / deviation, whether it is constant, and whether it is
+// finite.
 struct Description {
-    double mean, inverse;
+    double anchor, mean, inverse;
     bool constant, finite;
+
+    __device__ __forceinline__ double point(double raw) const {
+        return certified_point(__dsub_rn(raw, anchor), mean, inverse);
+    }
 };
 
-// Describe a window; `visit` calls what it is given with all points in the order of time, and their places.
+// Describe a window that begins with the point `first`, from which those of normalised windows count; `visit` calls what
+// it is given with all points in the order of time, and their places.
 template <typename Visit>
-__device__ __forceinline__ Description describe(Visit visit, int length, bool normalized) {
-    Description found = {0, 1, false, true};
+__device__ __forceinline__ Description describe(Visit visit, double first, int length, bool normalized) {
+    Description found = {0, 0, 1, false, true};
     if (!normalized) {
         visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
         return found;
     }
     double low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
-    found.mean = certified_mean(visit, length, [&](double point, int) {
-        found.finite = found.finite && isfinite(point);
-        low = fmin(low, point);
-        high = fmax(high, point);
-    });
-    const double deviation = certified_deviation(visit, length, found.mean);
+    found.anchor = first;
+    auto look = [&](auto use) {
+        visit([&](double point, int t) {
+            found.finite = found.finite && isfinite(point);
+            low = fmin(low, point);
+            high = fmax(high, point);
+            use(__dsub_rn(point, first), t);
+        });
+    };
+    found.mean = certified_mean(look, length, [](double, int) {});
+    auto counted = [&](auto use) {
+        visit([&](double point, int t) { use(__dsub_rn(point, first), t); });
+    };
+    const double deviation = certified_deviation(counted, length, found.mean);
     found.constant = is_flat(low, high);
     found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
     return found;
@@ -280,12 +296,11 @@ extern "C" __global__ void __launch_bounds__(32) certify(
                     if (base + k < length) use(stage[lane][k], base + k);
             }
         };
-        const Description about = describe(visit, length, true);
+        const Description about = describe(visit, __ldg(values + window), length, true);
         const double* __restrict__ const own = asked.normal + query.place;
         double squares = 0;
         visit([&](double point, int t) {
-            const double y = certified_point(point, about.mean, about.inverse);
-            squares = Arithmetic<double>::add_square(__ldg(own + t), y, squares);
+            squares = Arithmetic<double>::add_square(__ldg(own + t), about.point(point), squares);
         });
         if (i >= n) continue;
         const double distance = distance_of(squares, about.constant, asked.kinds[entry.query], length);
@@ -320,11 +335,11 @@ __device__ __forceinline__ void compare_window(
 #pragma unroll 8
         for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
     };
-    const Description about = describe(visit, length, normalized);
+    const Description about = describe(visit, __ldg(window), length, normalized);
     if (!about.finite) return;
     double sums[Q] = {};
     for (int t = 0; t < length; ++t) {
-        const double y = certified_point(__ldg(window + t), about.mean, about.inverse);
+        const double y = about.point(__ldg(window + t));
 #pragma unroll
         for (int u = 0; u < Q; ++u) sums[u] = Arithmetic<double>::add_square(__ldg(own[u] + t), y, sums[u]);
     }

@@ -19,10 +19,10 @@ struct Block {
     const int* lengths;
 };
 
-// A channel of series: how many points these have; magnitudes of centred points, at most, and of the means.
+// A channel of series: how many points these have; magnitudes of centred points, at most.
 struct Channel {
     const int* sizes;
-    const double *magnitudes, *middles;
+    const double* magnitudes;
     int n, width;
 };
 
@@ -61,10 +61,10 @@ struct Grown {
     }
 };
 
-// The mean and the standard deviation as certified distances have them.
+// The mean, from the first point on, and the standard deviation, as certified distances have them.
 __device__ __noinline__ double certified(const double* __restrict__ raw, int length, double& center) {
     auto visit = [&](auto use) {
-        for (int t = 0; t < length; ++t) use(raw[t], t);
+        for (int t = 0; t < length; ++t) use(__dsub_rn(raw[t], raw[0]), t);
     };
     center = certified_mean(visit, length, [](double, int) {});
     return certified_deviation(visit, length, center);
@@ -77,7 +77,7 @@ __device__ __noinline__ double certified(const double* __restrict__ raw, int len
 // Of each length z: rows[z, b, i], padded by CHUNK: the factors of the step that leads to the window and its weight,
 // 1 / norm or 0 where it is constant; q, s, w: the same along the columns; kinds[z, b]: 1 if any window is constant
 // plus 2 if any is not; largest[z, b]: norm, step and weight. The last two start as 0. Of up to SHORT points only the
-// mean, of points as they are, the weight, which makes the squared distance of two windows a score, and the kinds.
+// mean, from the first of them on, the weight, which makes the squared distance of two windows a score, and the kinds.
 extern "C" __global__ void __launch_bounds__(128) prepare(
     const double* __restrict__ points, const double* __restrict__ centered, const __grid_constant__ Channel channel,
     int stride, const int* __restrict__ lengths, int n_lengths, int before, Grown* __restrict__ grown, int edge,
@@ -93,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
     if (i >= stride + CHUNK) return;
     const double* __restrict__ const raw = points + (long long)b * width + i;
     const double* __restrict__ const line = centered + (long long)b * width + i;
-    // what sums of raw points are wrong by, by the number of points
-    const double coarse = 0x1p-52 * (__ldg(channel.magnitudes + b) + __ldg(channel.middles + b));
+    // what certified means are wrong by, at most, by the number of points
+    const double coarse = 0x1p-52 * __ldg(channel.magnitudes + b);
     Grown here;
     if (before > 0 && i <= sizes[b] - before) here = grown[(long long)b * edge + i];
     for (int z = 0; z < n_lengths; ++z) {
@@ -150,8 +150,8 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
 // Errors are leading bits of doubles, since weights may be beyond what floats hold.
 extern "C" __global__ void __launch_bounds__(128) doubts(
     const double* __restrict__ largest, const double* __restrict__ size,
-    const double* __restrict__ middle, int n, int first, int n_windows,
-    const int* __restrict__ lengths, int* __restrict__ errors, float* __restrict__ floors
+    int n, int first, int n_windows, const int* __restrict__ lengths, int* __restrict__ errors,
+    float* __restrict__ floors
 ) {
     __shared__ int coarsest;
     // what products of a point are wrong by where they are next to nothing
@@ -161,13 +161,13 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     largest += 3LL * z * n;
     const double root = sqrt((double)length);
     const double norm = largest[3 * a], step = largest[3 * a + 1];
-    const double coarse = 2 * FLOAT64_UNIT * root * (size[a] + middle[a]);
+    const double coarse = 2 * FLOAT64_UNIT * root * size[a];
     const double slip = 2 * FLOAT64_UNIT * (root * norm + size[a]);
     if (threadIdx.x == 0) coarsest = 0;
     __syncthreads();
     for (int b = threadIdx.x; b < n; b += blockDim.x) {
         const double its_norm = largest[3 * b], its_step = largest[3 * b + 1], heavy = largest[3 * b + 2];
-        const double its_coarse = 2 * FLOAT64_UNIT * root * (size[b] + middle[b]);
+        const double its_coarse = 2 * FLOAT64_UNIT * root * size[b];
         // see "shapelet walk" in docs/developer/numerics.rst
         double error = FLOAT64_UNIT * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
         error += FLOAT64_UNIT * (length + 8.0) * length * size[a] * size[b];
@@ -180,9 +180,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         // rounded up; what is not a number is infinite
         const int bits = error < 1e300 ? bits_of(error) + 1 : bits_of(Arithmetic<double>::infinity());
         errors[line_of * n + b] = length <= SHORT ? 0 : bits;
-        // errors of certified means, of points as they are, over deviations
-        const double level = (length + 4) / 4.0 * its_coarse * heavy;
-        const double own = its_coarse * heavy + level * level + LEAST * length * heavy * heavy;
+        const double own = its_coarse * heavy + LEAST * length * heavy * heavy;
         atomicMax(&coarsest, __float_as_int((float)(own * 1.000001)));
     }
     __syncthreads();
@@ -274,10 +272,10 @@ __device__ __forceinline__ void fetch_window(
     const double* __restrict__ weights, int i, int count, int length
 ) {
     const double middle = i < count ? means[i] : 0.0;
-    const double weight = i < count ? weights[i] : 0.0;
+    const double weight = i < count ? weights[i] : 0.0, first = i < count ? line[i] : 0.0;
 #pragma unroll
     for (int t = 0; t < SHORT; ++t)
-        to[t] = t < length && i < count ? certified_point(line[i + t], middle, weight) : 0.0;
+        to[t] = t < length && i < count ? certified_point(__dsub_rn(line[i + t], first), middle, weight) : 0.0;
 }
 
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns

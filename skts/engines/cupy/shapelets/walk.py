@@ -32,15 +32,14 @@ class DeviceChannel(NamedTuple):
         The points, and less the mean of their series.
     sizes : cupy.ndarray of shape (n_series,), int32
         Points of each series.
-    size, middle : cupy.ndarray of shape (n_series,), float64
-        Magnitude of centred points, at most, and of the mean.
+    size : cupy.ndarray of shape (n_series,), float64
+        Magnitude of centred points, at most.
     """
 
     points: cp.ndarray
     centered: cp.ndarray
     sizes: cp.ndarray
     size: cp.ndarray
-    middle: cp.ndarray
 
     @property
     def nbytes(self) -> int:
@@ -59,10 +58,8 @@ def lay(series: Series, channel: int) -> DeviceChannel:
     points, sizes = module.asarray(points), module.asarray(sizes)
     there = module.arange(series.n_timepoints) < sizes[:, None]
     points = module.ascontiguousarray(np.where(there, points, 0.0))
-    middle = points.sum(axis=1) / sizes
-    centered = np.where(there, points - middle[:, None], 0.0)
-    size = np.abs(centered).max(axis=1)
-    made = points, centered, sizes.astype(np.int32), size, np.abs(middle)
+    centered = np.where(there, points - (points.sum(axis=1) / sizes)[:, None], 0.0)
+    made = points, centered, sizes.astype(np.int32), np.abs(centered).max(axis=1)
     return DeviceChannel(*(send(*made) if module is np else made))
 
 
@@ -162,7 +159,7 @@ class Walk:
         largest = zeros[: 3 * many * n]
         kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
         sizes = send_one(np.array(lengths, np.int32))
-        channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
+        channel = {"sizes": series.sizes, "magnitudes": series.size}
         windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
             (blocks_for(stride + WALK_CHUNK, 128), n),
@@ -188,7 +185,6 @@ class Walk:
             128,
             largest=largest,
             size=series.size,
-            middle=series.middle,
             n=n,
             first=first,
             n_windows=stride,

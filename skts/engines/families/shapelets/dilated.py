@@ -101,20 +101,24 @@ class DilatedShapelets:
 
 
 def normalize_rows(windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Z-normalise windows of shape (length, n_windows); also return which are constant."""
-    total, low, high = windows[0].copy(), windows[0].copy(), windows[0].copy()
-    for row in windows[1:]:
+    """Z-normalise windows of shape (length, n_windows); also return which are constant.
+
+    Points count from the first of their window.
+    """
+    low, high = windows.min(axis=0), windows.max(axis=0)
+    windows = windows - windows[0]
+    total, squares = np.zeros((2, windows.shape[1]))
+    for row in windows:
         total += row
-        np.minimum(low, row, out=low)
-        np.maximum(high, row, out=high)
     total /= len(windows)
-    squares = np.zeros(total.shape)
     for row in windows:
         squares += np.square(row - total)
     deviation = np.sqrt(squares / len(windows))
     constant = are_constant(low, high)
     inverse = np.divide(1.0, deviation, out=np.zeros(total.shape), where=~constant)
-    return (windows - total) * inverse, constant
+    windows -= total
+    windows *= inverse
+    return windows, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +308,7 @@ def plain_norms(one: DilatedShapelets, series: Series, column: int) -> np.ndarra
         places = np.arange(len(found[phase::step]))
         normalize = bool(one.normalized[0])
         query = np.ascontiguousarray(one.points)
-        found[phase::step] = plain.profile(query, 0, every, places, length, normalize, False)
+        found[phase::step] = plain.profile(query, 0, every, places, length, normalize, True)
     return found
 
 

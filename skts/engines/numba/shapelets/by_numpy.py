@@ -27,10 +27,10 @@ _LINES = 2**16
 def _describe(
     line: np.ndarray, length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and inverse deviation of all windows, which are constant, which are finite."""
+    """Mean, from the first point on, and 1 / deviation; which are constant, which are finite."""
     finite = np.isfinite(line)
     points = np.where(finite, line, 0.0)
-    mean, deviation, low, high = by_numpy.statistics(points, length)
+    mean, deviation, low, high = by_numpy.statistics(points, length, True)
     found = settle_statistics(deviation, low, high, whole_windows(finite, length))
     return mean, found.inverse, found.constant, found.finite
 
@@ -56,7 +56,7 @@ def matches(reduction: SubsequenceMatches, rows: slice, cols: slice, cancel: np.
         own, line = (np.where(np.isfinite(points), points, 0.0) for points in (own, line))
         out = np.empty((chosen.size, mean.size))
         by_numpy.distances(
-            own, places, mean_a, inverse_a, line, 0, mean, inverse, length, out, cancel
+            own, places, mean_a, inverse_a, line, 0, mean, inverse, length, out, cancel, True
         )
         out[constant_a[places, np.newaxis] != constant] = np.sqrt(float(length))
         out[constant_a[places, np.newaxis] & constant] = 0.0
@@ -86,7 +86,7 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
     mean, inverse, constant = mean[starts], inverse[starts], constant[starts]
     z = np.empty((length, starts.size))
     for t in range(length):
-        z[t] = (line[starts + t] - mean) * inverse
+        z[t] = (line[starts + t] - line[starts] - mean) * inverse
     there = (np.arange(windows) < series.lengths[:, np.newaxis] - length + 1).ravel()
     flat = (constant & there).reshape(n, windows).any(axis=1)
     squares = np.square(z).sum(axis=0)

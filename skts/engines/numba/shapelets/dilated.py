@@ -69,6 +69,7 @@ class ShapeletTable(NamedTuple):
 def _lay(points, first, count, dilation, normalized, z, room):
     """Write some windows as they are compared, a point of all in each row; see which are constant.
 
+    Points of normalised windows count from the first of them.
     `room` has rows for mean, least and largest, and inverse deviation, 0 of those.
     """
     length = z.shape[0]
@@ -81,19 +82,21 @@ def _lay(points, first, count, dilation, normalized, z, room):
         return
     x = points[first:][:count]
     for j in range(count):
-        mean[j], low[j], high[j], inverse[j] = x[j], x[j], x[j], 0.0
+        mean[j], low[j], high[j], inverse[j] = 0.0, x[j], x[j], 0.0
+        z[0, j] = 0.0
     for t in range(1, length):
-        x = points[first + t * dilation :][:count]
+        x, start, row = points[first + t * dilation :][:count], points[first:][:count], z[t]
         for j in range(count):
-            mean[j] += x[j]
+            row[j] = x[j] - start[j]
+            mean[j] += row[j]
             low[j] = x[j] if x[j] < low[j] else low[j]
             high[j] = x[j] if x[j] > high[j] else high[j]
     for j in range(count):
         mean[j] /= length
     for t in range(length):
-        x, row = points[first + t * dilation :][:count], z[t]
+        row = z[t]
         for j in range(count):
-            d = x[j] - mean[j]
+            d = row[j] - mean[j]
             row[j] = d
             inverse[j] += d * d
     for j in range(count):

@@ -171,14 +171,15 @@ def _judge(surveyed, row, length, lean, begins, count, keys, doubts):
 
 @kernel
 def _describe(points):
-    """Certified mean, 1 / deviation, and whether points are constant: one window or query."""
-    total, low, high = 0.0, points[0], points[0]
+    """Certified mean, from the first point on, 1 / deviation, and whether points are constant."""
+    first = points[0]
+    total, low, high = 0.0, first, first
     for t in range(points.size):
-        total += points[t]
+        total += points[t] - first
         low, high = min(low, points[t]), max(high, points[t])
     mean, squares = total / points.size, 0.0
     for t in range(points.size):
-        d = points[t] - mean
+        d = points[t] - first - mean
         squares += d * d
     constant = high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE)
     return mean, 0.0 if constant else 1.0 / np.sqrt(squares / points.size), constant
@@ -194,7 +195,7 @@ def _measure(query, flat, points):
         return 0.0
     total = 0.0
     for t in range(points.size):
-        d = query[t] - (points[t] - mean) * inverse
+        d = query[t] - (points[t] - points[0] - mean) * inverse
         total += d * d
     return np.sqrt(total)
 
@@ -392,7 +393,7 @@ def match_groups(surveyed, source, pieces, queries_of, members, members_of, foun
                 mean, inverse, flat = _describe(own)
                 lean, norm = 0.0, 0.0
                 for t in range(length):
-                    query[t] = 0.0 if flat else (own[t] - mean) * inverse
+                    query[t] = 0.0 if flat else (own[t] - own[0] - mean) * inverse
                     lean += query[t]
                     norm += query[t] * query[t]
                 lean = abs(lean) / length + length * FLOAT64_UNIT

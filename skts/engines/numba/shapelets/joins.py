@@ -39,8 +39,8 @@ class Prepared(NamedTuple):
         Trail, lead and weight of LANES series side by side.
     constant : ndarray of shape (n_lengths, n_series, n_windows), bool
         Which windows are constant.
-    largest : ndarray of shape (n_lengths, n_series, 5)
-        Largest norm, step, weight and magnitude of each series, and the size of its mean.
+    largest : ndarray of shape (n_lengths, n_series, 4)
+        Largest norm, step, weight and magnitude of each series.
     """
 
     mean: np.ndarray
@@ -96,28 +96,19 @@ def raw(values, lengths, first, length, squares, cancel):
 
 @kernel
 def pack(values, lengths):
-    """Take from each series its mean.
-
-    Returns
-    -------
-    middles : ndarray of shape (n_series,)
-        The means.
-    centered : ndarray of shape (n_series, n_timepoints)
-        The series less those.
-    """
+    """Series less their means, of shape (n_series, n_timepoints)."""
     n, width = values.shape
-    middles, centered = np.empty(n), np.zeros((n, width))
+    centered = np.zeros((n, width))
     for b in range(n):
-        middles[b] = values[b, : lengths[b]].mean()
+        middle = values[b, : lengths[b]].mean()
         for t in range(lengths[b]):
-            centered[b, t] = values[b, t] - middles[b]
-    return middles, centered
+            centered[b, t] = values[b, t] - middle
+    return centered
 
 
 def prepare(
     values: np.ndarray,
     lengths: np.ndarray,
-    middles: np.ndarray,
     centered: np.ndarray,
     run: np.ndarray,
     cancel: np.ndarray,
@@ -133,14 +124,14 @@ def prepare(
     packed = run.size, -(-n // LANES), (most + DIAGONALS) * LANES
     mean, lead, trail, weight = np.zeros((4, *shape))
     q, s, w = np.zeros((3, *packed))
-    constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 5))
+    constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 4))
     made = Prepared(mean, lead, trail, weight, q, s, w, constant, largest)
-    _describe_windows(values, lengths, middles, centered, run, made, cancel)
+    _describe_windows(values, lengths, centered, run, made, cancel)
     return made
 
 
 @kernel
-def _describe_windows(values, lengths, middles, centered, run, made, cancel):
+def _describe_windows(values, lengths, centered, run, made, cancel):
     """Write what `prepare` describes."""
     mean, lead, trail, weight, q, s, w, constant, largest = made
     n, width = values.shape
@@ -170,7 +161,6 @@ def _describe_windows(values, lengths, middles, centered, run, made, cancel):
                 w[k, b // LANES, place] = weight[k, b, i]
             for t in range(width):
                 largest[k, b, 3] = max(largest[k, b, 3], abs(line[t]))
-            largest[k, b, 4] = abs(middles[b])
 
 
 @kernel(fastmath=FINITE)

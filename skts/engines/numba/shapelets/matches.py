@@ -39,8 +39,9 @@ class Queries(NamedTuple):
 def describe(points, length, normalize, cancel):
     """Mean and inverse deviation of all windows, which are constant, which are finite.
 
-    The points that are not finite are written over. Callers give a copy, and values that are no
-    literals, so that there is one instance of this. The answer is arbitrary once `cancel` is set.
+    Means count from the first point of each window. The points that are not finite are written
+    over. Callers give a copy, and values that are no literals, so that there is one instance of
+    this. The answer is arbitrary once `cancel` is set.
     """
     n = points.size - length + 1
     finite = np.ones(n, np.bool_)
@@ -48,7 +49,7 @@ def describe(points, length, normalize, cancel):
         if not np.isfinite(points[t]):
             points[t] = 0.0
             finite[max(0, t - length + 1) : t + 1] = False
-    mean, deviation, low, high = statistics(points, length, None, cancel)
+    mean, deviation, low, high = statistics(points, length, True, cancel)
     inverse, constant = np.zeros(n), np.zeros(n, np.bool_)
     for i in range(n):
         if normalize is None:
@@ -129,7 +130,7 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
             out = np.empty((1, mean.size))
             distances(
                 own, row, means[query], inverses[query], points, row[0], mean, inverse, length,
-                out, cancel,
+                out, cancel, normalize,
             )  # fmt: skip
             for j in range(mean.size):
                 if not finite[j]:

@@ -265,8 +265,8 @@ def least(typing_context, values, count):
 def measure(typing_context, query, length, windows, out):
     """Write norms of the differences of a normalised query and LANES windows, none constant.
 
-    The same place of all windows lies side by side. Sums are taken in the order of time, without
-    fused multiply-add: the values are certified.
+    The same place of all windows lies side by side. Points count from the first of their window.
+    Sums are taken in the order of time, without fused multiply-add: the values are certified.
     """
     signature = types.void(query, types.intp, windows, out)
 
@@ -283,7 +283,8 @@ def measure(typing_context, query, length, windows, out):
             """Sum a term of all places."""
             loop = _Loop(builder, args[1], 1, [zero])
             place = builder.mul(loop.place, _INT(LANES))
-            total = builder.fadd(loop.values[0], term(_load(builder, windows, place), loop.place))
+            point = builder.fsub(_load(builder, windows, place), first)
+            total = builder.fadd(loop.values[0], term(point, loop.place))
             loop.close([total])
             return total
 
@@ -294,6 +295,7 @@ def measure(typing_context, query, length, windows, out):
             point = _splat(builder, builder.load(builder.gep(query, [place])))
             return builder.fsub(point, builder.fmul(builder.fsub(x, mean), scale))
 
+        first = _load(builder, windows, _INT(0))
         mean = builder.fdiv(summed(lambda x, _: x), count)
         squares = summed(lambda x, _: squared(builder.fsub(x, mean)))
         scale = builder.fdiv(one, builder.call(root, [builder.fdiv(squares, count)]))

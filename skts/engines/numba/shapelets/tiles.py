@@ -398,8 +398,8 @@ def blocks_of(
     run = np.array(lengths[len(short) :], np.int64)
     if not run.size:
         return
-    middles, centered = pack(values, counts)
-    prepared = prepare(values, counts, middles, centered, run, cancel)
+    centered = pack(values, counts)
+    prepared = prepare(values, counts, centered, run, cancel)
     if cancel[0]:
         return
     sizes = (stop - first) * (width - run + 1) * n
@@ -423,7 +423,7 @@ def _errors(
     A bound for each pair of series, to be multiplied by the weight of the candidate; and a constant
     to be added.
     """
-    norm, step, heavy, size, middle = largest.T
+    norm, step, heavy, size = largest.T
     # see "shapelet walk" in docs/developer/numerics.rst
     walked = 3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step)
     error = FLOAT64_UNIT * (n_windows + 4) * walked
@@ -432,11 +432,9 @@ def _errors(
     slip = FLOAT64_UNIT * (length / 2 + 2) * size
     slipped = 2 * n_windows * step + length * size
     error += np.outer(slip[own], slipped) + np.outer(slipped[own], slip)
-    coarse = 2 * FLOAT64_UNIT * np.sqrt(length) * (size + middle)
+    coarse = 2 * FLOAT64_UNIT * np.sqrt(length) * size
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
     with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
         errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
-        # errors of certified means, of points as they are, over deviations; 1 says nothing any more
-        level = np.minimum((length + 4) / 4 * coarse * heavy, 1.0)
-    floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13
+    floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy).max() + 1e-13
     return errors, float(floor)
