@@ -23,6 +23,8 @@ KINDS = (".py", ".cu", ".cuh")
 FOLDERS = ("skts", "benchmarks")
 KERNELS = "skts/engines/cupy/"
 ENGINES = ("numba", "cupy")
+#: Plain loops that check answers where a user asks for it, which no record does.
+CHECKS = "skts/engines/host/plain.py"
 #: Where any reduction is run from.
 EXECUTOR = "skts/engines/core/executor.py"
 _OF_A_FAMILY = re.compile(rf"skts/engines/(families|{'|'.join(ENGINES)})/(\w+)/")
@@ -174,7 +176,7 @@ class Sources:
         else:
             words = re.findall(r'#include "(.+)"', self.content(path).decode())
         found |= {KERNELS + word for word in words}
-        return {each for each in found if each in self.blobs}
+        return {each for each in found if each in self.blobs and each != CHECKS}
 
 
 @cache

@@ -95,6 +95,26 @@ def test_words_and_functions_that_nothing_called_leave_a_record_as_it_is(changes
     assert changes({path: text}) == []
 
 
+def test_plain_code_that_checks_answers_leaves_a_record_as_it_is(changes):
+    imports = "from ..host import plain\n" + TREE["skts/engines/core/executor.py"]
+    before = {"skts/engines/core/executor.py": imports, "skts/engines/host/plain.py": "A = 1\n"}
+    assert changes({"skts/engines/host/plain.py": "A = 2\n"}, before=before) == []
+
+
+def test_plain_code_is_called_by_nothing_but_checks():
+    """Files of the package import it within functions, which are those that check."""
+    importing = {
+        path.relative_to(ROOT).as_posix(): line
+        for path in (ROOT / "skts").rglob("*.py")
+        for line in path.read_text().splitlines()
+        if line.strip().startswith("from") and line.endswith("host import plain")
+    }
+    assert len(importing) > 5
+    assert all(line.startswith("    ") for line in importing.values()), importing
+    families = "skts/engines/families/"
+    assert all(path.startswith(families) for path in importing), importing
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -118,6 +118,6 @@ def best_match(query: np.ndarray, points: np.ndarray, normalize: bool) -> tuple[
     if query.size > points.size:
         return math.inf, -1
     places = np.arange(points.size - query.size + 1)
-    distances = profile(query, 0, points, places, query.size, normalize, False)
+    distances = profile(query, 0, points, places, query.size, normalize, True)
     best = int(np.argmin(distances))
     return (float(distances[best]), best) if np.isfinite(distances[best]) else (math.inf, -1)
