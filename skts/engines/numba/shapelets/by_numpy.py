@@ -128,6 +128,8 @@ class _NearWindows:
         self.rows, shape = np.arange(own.size), (own.size, len(series))
         #: Of each row and series one window by its number among those of all series, or -1.
         self.one = np.empty(shape, np.intp)
+        #: Which windows of a series may be nearer, of each row.
+        self.near = np.empty((own.size, n_windows), bool)
         #: Rows, places of series and numbers of others that may be nearer, and how many these are.
         self.more: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.count = 0
@@ -135,24 +137,21 @@ class _NearWindows:
         self.least = np.full(shape, np.inf)
 
     def add(self, k: int, estimates: np.ndarray, blur: np.float32) -> None:
-        """Take the windows of a series: their estimates are within `blur` of the least of a row.
-
-        The estimates are overwritten.
-        """
+        """Take the windows of a series: their estimates are within `blur` of the least of a row."""
         at, first = k - self.series[0], k * self.n_windows
         # `argmin` of rows takes half of the time of `min`
         one = estimates.argmin(axis=1)
         least = estimates[self.rows, one]
         nothing = least == np.inf
         self.one[:, at] = np.where(nothing, -1, one + first)
-        estimates[self.rows, one] = np.inf
         reach = np.where(nothing, -np.inf, least + blur)
-        # few rows have several
-        row = np.flatnonzero(estimates[self.rows, estimates.argmin(axis=1)] <= reach)
-        if row.size:
-            place, other = np.nonzero(estimates[row] <= reach[row, np.newaxis])
-            self.more.append((row[place], np.full(place.size, at), other + first))
-            self.count += place.size
+        np.less_equal(estimates, reach[:, np.newaxis], out=self.near)
+        self.near[self.rows, one] = False
+        places = np.flatnonzero(self.near)  # few rows have several
+        if places.size:
+            row, other = np.divmod(places, self.n_windows)
+            self.more.append((row, np.full(row.size, at), other + first))
+            self.count += row.size
             if self.count > ENTRIES:  # where most windows are alike, they would fill the memory
                 self._measure()
 
