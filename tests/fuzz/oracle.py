@@ -3,8 +3,8 @@
 Plain loops (compiled, most of them, by Numba: without it they are slower and find the same) over
 float64 or, where a rounding would decide, over pairs of float64 that hold what a sum or a
 difference loses. Nothing of `skts` is imported. Values come with a bound of how far the
-package's may be off: `slack` of windows grows with their conditioning, largest magnitude over
-deviation, as that of any two-pass formula in float64 does.
+package's may be off: `slack` of windows grows with their range over their deviation, as that of
+any two-pass formula in float64 does that counts points from the first; their level costs nothing.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _cut(points, finite, length, power):
             total, lost = _add(total, lost, z[k, t] * z[k, t])
         deviation = math.sqrt((total + lost) / length)
         z[k] /= deviation
-        slack[k] = EPS * (8 + 4 * (math.ldexp(size, own) / deviation))
+        slack[k] = EPS * (8 + 4 * (math.ldexp(span, own) / deviation))
     return raw, z, whole, constant, slack
 
 
