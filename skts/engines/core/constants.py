@@ -120,7 +120,7 @@ NEGLIGIBLE = 1e-14
 #: Shapelets: distances a < b on an order line are equal where b - a is at most this share of b; or,
 #: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal
 #: once they are normalised are at most 2^-53 (l (m + m') + l + 8) apart as certified, with m, m'
-#: their largest magnitudes in deviations: this covers l (m + m') up to 2^16.
+#: their ranges in deviations: this covers l (m + m') up to 2^16.
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
 #: The same on a GPU: bits of a label, the number of a class, within a key; no class has them all.

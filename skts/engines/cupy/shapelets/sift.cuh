@@ -26,7 +26,7 @@ __device__ __forceinline__ double weigh(
     if (!(wrong < 1e-3 * rest)) return 0;
     const double weight = rsqrt(rest * share);
     if (!(weight >= __ldg(&line.lightest) && weight <= __ldg(&line.heaviest))) return 0;
-    const float range = (float)(__ldg(&line.magnitude) * weight);  // magnitude of raw points over the deviation
+    const float range = (float)(__ldg(&line.magnitude) * weight);  // above that of points, over the deviation
     const float shift = (float)FLOAT64_UNIT * length * range;       // what the certified mean is off by
     if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
     // see "match keys" in docs/developer/numerics.rst
