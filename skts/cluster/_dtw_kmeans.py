@@ -178,7 +178,9 @@ class DTWKMeans(
     so far, each by the path that was best when its batch came. Earlier batches are not seen again:
     their labels and paths do not follow the centres, so that the result depends on the order of
     batches, and the inertia of all series may rise. The first call with all series is the first
-    iteration of `fit`, to the bit.
+    iteration of `fit`, to the bit, unless that raises the inertia, where `fit` keeps what it began
+    with, or leaves a cluster without members, which `fit` fills at once and `partial_fit` when it
+    is called again.
 
     References
     ----------

@@ -114,8 +114,8 @@ class KShapeClusterer(
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_timepoints)
-        Centres, z-normalised, in the order of the numbers in `labels_`; of shape (n_clusters,
-        n_channels, n_timepoints) for 3-D input or several channels.
+        Centres, z-normalised over all channels together, in the order of the numbers in `labels_`;
+        of shape (n_clusters, n_channels, n_timepoints) for 3-D input or several channels.
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each series, the same as `predict` of the training series; after `partial_fit` of
         the series of the last batch.
