@@ -6,7 +6,7 @@ themselves: where one is called, the caller has changed, too. A record measured 
 import, followed by name from file to file, and of an engine the folders of those families whose
 reductions are among that. Where this is not known, as of programs that start others, the folders of
 its families belong to it, and every estimator that builds on them; of a record of no family, all of
-the package.
+the package. Displays belong to none.
 """
 
 import ast
@@ -322,11 +322,12 @@ class Measured:
         """Add folders of families, and all that builds on these."""
         inside = {path for folder in folders for path in self.sources.below(folder)}
         self._follow(inside, any_family=True)
-        # those that hand names on are followed by name
+        # those that hand names on are followed by name; no record draws, and nothing uses displays
         above = [
             path
             for path in self.sources.below("skts")
-            if not path.startswith("skts/engines/") and not path.endswith("/__init__.py")
+            if not path.startswith(("skts/engines/", "skts/plotting/"))
+            and not path.endswith("/__init__.py")
         ]
         found, grown = set(), {path for path in inside if _family(path)}
         while grown:

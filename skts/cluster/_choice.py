@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._distance_rows import rows_of, silhouettes
+from .._log import counted
 from .._scalars import takes_plain
 from ..engines import TIE
 from ._dtw_kmeans import DTWKMeans
@@ -123,6 +124,13 @@ def choose_n_clusters(
         )
     series = estimator._check_rows(X)
     numbers = _check_numbers(n_clusters, len(series))
+    init: Any = estimator.init
+    sized = hasattr(init, "__len__") and not isinstance(init, str)
+    if sized and (other := [k for k in numbers if k != len(init)]):
+        raise ValueError(
+            f"init of the estimator holds {counted(len(init), 'cluster')}, which fits no "
+            f"n_clusters={other[0]}: name a way to start."
+        )
     fits = [clone(estimator).set_params(n_clusters=k).fit(X) for k in numbers]
     # a private copy, to which engines tie what they make of it
     rows = rows_of(

@@ -25,6 +25,8 @@ LONGEST_LABEL = 1000
 UNEVEN_LABELS, MANY_CHARACTERS = 32, 2**22
 #: Characters of a file that a message shows.
 SHOWN = 40
+#: What Python reads in place of bytes that are not UTF-8.
+_NO_TEXT = re.compile(r"[\udc80-\udcff]")
 
 
 class TrainTest(NamedTuple):
@@ -125,8 +127,9 @@ def _read(path: Path) -> _Content:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(f"{path} is no regular file.")
     _check_encoding(path)
-    # Old files have comments in other encodings, which are no reason to refuse them.
-    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+    # Old files have comments in other encodings, which are no reason to refuse them; bytes that are
+    # no text are kept, so that labels with other ones stay others until they are refused.
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
         lines = (
             (_Line(path, number), text.strip(" \r\n"))
             for number, text in enumerate(stream, start=1)
@@ -281,9 +284,14 @@ def _number(text: str) -> float | None:
 
 
 def _label(text: str, line: _Line) -> str:
-    """Return a label, unless it is too long: in an array all take as much as the longest."""
+    """Return a label, unless it is too long, or bytes of it are no text.
+
+    In an array all labels take as much as the longest.
+    """
     if len(text) > LONGEST_LABEL:
         raise line.error(f"the label has {len(text)} characters, more than {LONGEST_LABEL}.")
+    if _NO_TEXT.search(text):
+        raise line.error(f"the label {_shown(text)} is not in UTF-8: save the file again in UTF-8.")
     return text
 
 
@@ -380,9 +388,14 @@ class _Header:
     equal_length: bool | None = None
     n_channels: int | None = None
     n_timepoints: int | None = None
-    has_target: bool | None = None
-    is_regression: bool = False
+    has_classes: bool | None = None
+    is_regression: bool | None = None
     classes: set[str] = field(default_factory=set)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a label or a number comes last."""
+        return bool(self.has_classes or self.is_regression)
 
     def read(self, tag: str, values: list[str], line: _Line) -> None:
         """Take in one tag; tags that do not concern the layout are skipped."""
@@ -396,16 +409,18 @@ class _Header:
             case "serieslength":
                 self.n_timepoints = _count(tag, values, line)
             case "classlabel":
-                self.has_target = _flag(tag, values, line)
+                self.has_classes = _flag(tag, values, line)
                 self.classes = set(values[1:])
             case "targetlabel":
-                self.has_target = self.is_regression = _flag(tag, values, line)
+                self.is_regression = _flag(tag, values, line)
             case "timestamps":
                 if _flag(tag, values, line):
                     raise line.error("series with time stamps cannot be read.")
             case "data":
-                if self.has_target is None:
+                if self.has_classes is None and self.is_regression is None:
                     raise line.error("@data comes before any @classLabel or @targetLabel.")
+                if self.has_classes and self.is_regression:
+                    raise line.error("one of @classLabel and @targetLabel may be true, not both.")
 
     def check(self, channels: list[np.ndarray], line: _Line) -> None:
         """Raise where a series is not what the header promises."""
@@ -507,18 +522,24 @@ def _target(text: str, header: _Header, line: _Line) -> str:
 # Attributes, label last: .arff ---------------------------------------------------------------
 
 
+_NO_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
 def _read_arff(path: Path, lines: _Lines) -> _Content:
     from scipy.io import arff  # takes a while, and few need it
 
     kept, longest, size = [], 0, 0
     for line, text in lines:
+        if not text.startswith("%") and _NO_TEXT.search(text):
+            raise line.error("not in UTF-8: save the file again in UTF-8.")
         if text[:10].lower() == "@attribute":
             longest = max(longest, *map(len, text.split(",")))
             if longest > LONGEST_LABEL:
                 raise line.error(
                     f"a name or value has {longest} characters, more than {LONGEST_LABEL}."
                 )
-        kept.append(text)
+        # SciPy's reader takes ASCII alone
+        kept.append(_NO_ASCII.sub(lambda found: f"\2{ord(found[0])}\2", text))
         size += len(text)
     if longest * len(kept) > max(MANY_CHARACTERS, UNEVEN_LABELS * size):
         raise ValueError(f"{path}: labels of {longest} characters would fill memory.")
@@ -546,8 +567,13 @@ def _read_arff(path: Path, lines: _Lines) -> _Content:
         return _Content(path, X, data[names[-1]].astype(np.float64))
     if kinds[-1] != "nominal":
         raise ValueError(f"{path}: the last attribute is no label: {kinds[-1]}.")
-    labels = [label.decode(errors="replace") for label in data[names[-1]].tolist()]
-    return _Content(path, X, labels, meta[names[-1]][1])
+    labels = [_from_ascii(label.decode()) for label in data[names[-1]].tolist()]
+    return _Content(path, X, labels, [_from_ascii(label) for label in meta[names[-1]][1]])
+
+
+def _from_ascii(text: str) -> str:
+    """A label as it is in the file."""
+    return re.sub("\2(\\d+)\2", lambda found: chr(int(found[1])), text)
 
 
 def _relation(rows: np.ndarray, path: Path) -> np.ndarray:

@@ -591,7 +591,8 @@ def make_warped_shapes(
 
     ``X[i, t] = s(w(t)) + noise * e(t)``, where s is a random smooth curve on [0, 1] of standard
     deviation 1, one per class, e(t) is standard normal and w is a strictly increasing map of the
-    time points onto [0, 1]. Its slope is proportional to ``exp(warp * g)``, the form of smooth
+    time points onto [0, 1]; where `warp` is some 10 and more, steps of it may be too small for
+    float64. Its slope is proportional to ``exp(warp * g)``, the form of smooth
     monotone functions in [1]_, with g a sum of three cosines of random normal weight, of variance 1
     at the ends and 1/2 on average::
 
@@ -649,7 +650,9 @@ def make_warped_shapes(
 
     harmonics = np.arange(1, 4)[:, np.newaxis]
     weights = rng.standard_normal((n_samples, 3)) / np.sqrt(3.0)
-    slopes = np.exp(warp * (weights @ np.cos(np.pi * harmonics * shapes.grid)))
+    powers = warp * (weights @ np.cos(np.pi * harmonics * shapes.grid))
+    # a constant factor of slopes changes no map, and sums of these stay numbers
+    slopes = np.exp(powers - np.maximum(powers.max(axis=1, keepdims=True) - 600.0, 0.0))
     warps = np.zeros((n_samples, n_timepoints))
     np.cumsum(slopes[:, 1:] + slopes[:, :-1], axis=1, out=warps[:, 1:])  # the trapezoid rule
     warps /= warps[:, -1:]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._log import counted
 from .._metrics import COST, distance_of
 from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
@@ -161,5 +162,11 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."
+        )
+    if given.dtype.kind == "f" and (mixed := given[np.array(numbers)]).any():
+        points = int(mixed.max())
+        raise ValueError(
+            f"windows={windows!r} holds {counted(points, 'point')} among fractions of the length: "
+            "give all as the one or the other; 1.0 is the whole length."
         )
     return given.astype(np.float64 if given.dtype.kind == "f" else np.int64)

@@ -13,7 +13,7 @@ from .._metrics import Distance, distance_of
 from ..metrics import pairwise_distances, warping_path
 from ..neighbors import DTWNearestNeighbor
 from ._costs import as_sets, first_point, label_of, matching_costs
-from ._style import COSTS, PanelsMixin, check_fitted, color_of, points_of
+from ._style import COSTS, PanelsMixin, check_fitted, color_of, is_place, points_of
 
 __all__ = ["AlignmentDisplay"]
 
@@ -149,9 +149,11 @@ class AlignmentDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `warping_path` refuses the series or options, or `axes` are not as many as there are
-            panels.
+            If `warping_path` refuses the series or options, there are not two names, or `axes` are
+            not as many as there are panels.
         """
+        if not (isinstance(names, list | tuple) and len(names) == 2):
+            raise ValueError(f"names={names!r} are not those of two series.")
         options: Any = {"metric": metric, "metric_params": metric_params, "cost": cost}
         options |= {"window": window, "alignment": alignment}
         path, distance = warping_path(x, y, **options)
@@ -205,9 +207,9 @@ class AlignmentDisplay(PanelsMixin):
         check_fitted(estimator, DTWNearestNeighbor)
         if estimator.metric == "precomputed":
             raise ValueError("An estimator with metric='precomputed' holds no series to align.")
-        if not 0 <= rank < estimator.n_samples_fit_:
+        if not is_place(rank, estimator.n_samples_fit_):
             raise ValueError(
-                f"rank={rank} is not among the {estimator.n_samples_fit_} training series."
+                f"rank={rank!r} is not among the {estimator.n_samples_fit_} training series."
             )
         x = points_of(x, "x")
         found = estimator.kneighbors([x], rank + 1, return_distance=False)[0, rank]

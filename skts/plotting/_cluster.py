@@ -12,7 +12,7 @@ from ..cluster import ClusterChoice, DTWKMeans, DTWKMedoids, KShapeClusterer
 from ..cluster._choice import distance_options
 from ..metrics import warping_path
 from ._costs import first_point
-from ._style import PanelsMixin, check_fitted, color_of
+from ._style import PanelsMixin, check_fitted, check_most, color_of, is_place
 
 __all__ = ["ClusterChoiceDisplay", "ClusterDisplay"]
 
@@ -113,13 +113,14 @@ class ClusterDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `axes` are not as many as there are panels, there is no such channel, or the
-            estimator was fitted to distances.
+            If `axes` are not as many as there are panels, there is no such channel, `max_members`
+            is no number of series, or the estimator was fitted to distances.
         """
         kinds = (DTWKMeans, DTWKMedoids)
         check_fitted(estimator, (*kinds, KShapeClusterer))
-        if not 0 <= channel < estimator.n_channels_:
-            raise ValueError(f"channel={channel} is not among the {estimator.n_channels_} of X.")
+        if not is_place(channel, estimator.n_channels_):
+            raise ValueError(f"channel={channel!r} is not among the {estimator.n_channels_} of X.")
+        check_most("max_members", max_members)
         centers = estimator.cluster_centers_
         if centers is None:
             raise ValueError("An estimator with metric='precomputed' holds no series to draw.")

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..motifs import Discord, Motif, MotifFinder
-from ._style import PanelsMixin, check_fitted, color_of, normalized
+from ._style import PanelsMixin, check_fitted, color_of, is_place, normalized
 
 __all__ = ["MotifDisplay"]
 
@@ -102,9 +102,9 @@ class MotifDisplay(PanelsMixin):
         """
         check_fitted(estimator, MotifFinder)
         all_points = estimator._series()
-        if not 0 <= series < len(all_points):
+        if not is_place(series, len(all_points)):
             raise ValueError(
-                f"series={series} is not among the {len(all_points)} of the estimator."
+                f"series={series!r} is not among the {len(all_points)} of the estimator."
             )
         points = all_points[series]
         n_timepoints = points.shape[1]

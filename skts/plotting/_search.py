@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..neighbors import SubsequenceSearch
-from ._style import PanelsMixin, check_fitted, color_of, normalized
+from ._style import PanelsMixin, check_fitted, color_of, is_place, normalized
 
 __all__ = ["SearchDisplay"]
 
@@ -112,8 +112,8 @@ class SearchDisplay(PanelsMixin):
         """
         check_fitted(estimator, SubsequenceSearch)
         every = estimator._series.parts
-        if not 0 <= series < len(every):
-            raise ValueError(f"series={series} is not among the {len(every)} of the estimator.")
+        if not is_place(series, len(every)):
+            raise ValueError(f"series={series!r} is not among the {len(every)} of the estimator.")
         queries = list(estimator._validate_queries(Q))
         found = estimator.kneighbors(queries, n_neighbors)
         distances, positions, shapes = [], [], []

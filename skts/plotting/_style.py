@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,59 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_one
 
-__all__ = ["COSTS", "PanelsMixin", "check_fitted", "color_of", "normalized", "points_of"]
+__all__ = [
+    "COSTS",
+    "PanelsMixin",
+    "check_fitted",
+    "check_most",
+    "color_of",
+    "is_place",
+    "normalized",
+    "points_of",
+]
 
 #: Okabe and Ito's palette without its yellow, which is too pale for lines, and without black.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 #: Colour map of costs: its lightness grows evenly, also without red or green.
 COSTS = "cividis"
+
+
+def is_place(value: Any, number: float) -> bool:
+    """Whether a value is the number of one of so many things, counted from 0.
+
+    Parameters
+    ----------
+    value : object
+        What was given.
+    number : int or float
+        How many things there are.
+
+    Returns
+    -------
+    bool
+        False for what is no whole number, too.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and 0 <= value < number
+
+
+def check_most(name: str, value: Any) -> None:
+    """Raise unless a parameter says how many things to draw at most.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        What was given.
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number, or a negative one.
+    """
+    if not is_place(value, np.inf):
+        raise ValueError(f"{name}={value!r} is no whole number of 0 or more.")
 
 
 def check_fitted(estimator: Any, kind: type | tuple[type, ...]) -> None:

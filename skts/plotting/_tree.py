@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
-from ._style import PanelsMixin, check_fitted, color_of, points_of
+from ._style import PanelsMixin, check_fitted, check_most, color_of, points_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
@@ -102,12 +102,18 @@ class ShapeletTreeDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `X` are not the series of `fit`, or `axes` are not as many as there are panels.
+            If `X` are not the series of `fit`, `y` holds another class, `max_nodes` is no number of
+            nodes, or `axes` are not as many as there are panels.
         """
         check_fitted(estimator, ShapeletTreeClassifier)
         series = estimator._validate_series(X)
         target: np.ndarray = column_or_1d(y)
         check_consistent_length(series.values, target)
+        check_most("max_nodes", max_nodes)
+        classes = set(estimator.classes_.tolist())
+        for label in target.tolist():
+            if label not in classes:
+                raise ValueError(f"y holds {label!r}, which is no class of the tree.")
         for literal in estimator.shapelets_:
             window = slice(literal.start, literal.start + literal.length)
             known = literal.series < len(series)

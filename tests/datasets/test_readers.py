@@ -132,6 +132,37 @@ def test_unlabelled_and_regression(read):
     assert y.dtype == np.float64 and y.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_headers_that_state_both_kinds_of_labels(read, turned):
+    """What one tag denies, the other may have."""
+
+    def header(classes, target):
+        tags = [f"@classLabel {classes}\n", f"@targetLabel {target}\n"]
+        return "".join(tags[::-1] if turned else tags) + "@data\n"
+
+    _, y = read("A.ts", header("true a b", "false") + "1,2:a\n3,4:b\n")
+    assert y.tolist() == ["a", "b"]
+    X, y = read("A.ts", header("false", "true") + "1:0.5\n3:2\n")
+    assert X.tolist() == [[1], [3]] and y.tolist() == [0.5, 2.0]
+    X, y = read("A.ts", header("false", "false") + "1,2\n3,4\n")
+    assert X.tolist() == [[1, 2], [3, 4]] and y is None
+    with pytest.raises(ValueError, match="may be true, not both"):
+        read("A.ts", header("true a b", "true") + "1,2:a\n")
+
+
+@pytest.mark.parametrize("name", ["A.ts", "A.tsv", "A.txt", "A.arff"])
+def test_labels_beyond_ascii(read, tmp_path, name):
+    header = {"A.ts": "@classLabel true \u00e9 \u00e8\n@data\n"}
+    header["A.arff"] = ARFF + "@attribute a real\n@attribute c {\u00e9,\u00e8}\n@data\n"
+    text = {"A.ts": "1:\u00e9\n2:\u00e8\n", "A.arff": "1,\u00e9\n2,\u00e8\n"}
+    text = header.get(name, "") + text.get(name, "\u00e9\t1\n\u00e8\t2\n")
+    X, y = read(name, text.encode())
+    assert X.tolist() == [[1], [2]] and y.tolist() == ["\u00e9", "\u00e8"]
+    # in another encoding both would be the same
+    with pytest.raises(ValueError, match=r"line \d+: .*not in UTF-8"):
+        read(name, text.encode("latin-1"))
+
+
 def test_tags_in_any_case_byte_order_mark_and_old_encodings(read):
     text = "\u00ef\u00bb\u00bf# caf\u00e9\r\n@CLASSLABEL TRUE a\r\n@Data\r\n# \u00fc\r\n1,2:a\r\n"
     X, y = read("A.ts", text)

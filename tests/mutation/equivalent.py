@@ -624,7 +624,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("Held.add", "if self.size > LISTED:", ("> -> >=",), "only how often a list is weeded"),
         (
             "_errors",
-            "floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13",
+            "floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy).max() + 1e-13",
             ("8 -> 9",),
             LOOSER,
         ),

@@ -134,7 +134,8 @@ def test_given_windows(rng):
     least = points.errors.min()
     assert points.best == min(points.windows[points.errors == least])
     assert type(points.best) is int
-    fractions = dtw_window_search(X, y, windows=[0.1, 0.0, 1.0])
+    # no time point is the same as nothing of the length
+    fractions = dtw_window_search(X, y, windows=[0.1, 0, 1.0])
     assert_array_equal(fractions.windows, [3, 0, 30])
     assert_array_equal(fractions.errors, everything.errors[[3, 0, 30]])
     assert_array_equal(fractions.fractions, [0.1, 0.0, 1.0])
@@ -174,6 +175,8 @@ def test_memory_budget():
         ([3, -1], "window=-1 is negative"),
         ([0.5, 1.5], "window=1.5 is not a fraction"),
         ([0.5, np.nan], "window=nan is not a fraction"),
+        ([1, 0.5], "holds 1 point among fractions of the length"),
+        ([0.5, 0, 2], "holds 2 points among fractions of the length"),
     ],
 )
 def test_bad_windows(windows, message):

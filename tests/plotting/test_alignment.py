@@ -65,6 +65,11 @@ def test_neighbours_of_an_estimator(rng):
     assert f"series {indices[0, 1]} (class {y[indices[0, 1]]})" in display.names[1]
     with pytest.raises(ValueError, match="rank=6 is not among the 6 training series"):
         AlignmentDisplay.from_estimator(model, query, rank=6)
+    with pytest.raises(ValueError, match="rank=1.5 is not among"):
+        AlignmentDisplay.from_estimator(model, query, rank=1.5)
+    for names in (("a",), None, ("a", "b", "c")):
+        with pytest.raises(ValueError, match="are not those of two series"):
+            AlignmentDisplay.from_series(query, X[0], names=names)
     model = DTWNearestNeighbor(metric="precomputed").fit(np.ones((6, 6)), y)
     with pytest.raises(ValueError, match="precomputed.* holds no series"):
         AlignmentDisplay.from_estimator(model, np.ones(6))

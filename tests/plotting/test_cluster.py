@@ -60,6 +60,11 @@ def test_channels():
     assert_array_equal(display.center_lines_[0].get_ydata(), model.cluster_centers_[0, 1])
     with pytest.raises(ValueError, match="channel=2 is not among the 2 of X"):
         ClusterDisplay.from_estimator(model, X, channel=2)
+    with pytest.raises(ValueError, match="channel='a' is not among the 2 of X"):
+        ClusterDisplay.from_estimator(model, X, channel="a")
+    for members in (-1, 1.5, "a", True):
+        with pytest.raises(ValueError, match=f"max_members={members!r} is no whole number"):
+            ClusterDisplay.from_estimator(model, X, max_members=members)
 
 
 def test_members_as_they_are(fitted):

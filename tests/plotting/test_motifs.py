@@ -50,6 +50,8 @@ def test_another_series_other_axes_and_no_profile(X):
         MotifDisplay.from_estimator(MotifFinder(20, n_motifs=1).fit(X), axes=list(axes))
     with pytest.raises(ValueError, match="series=2 is not among the 2"):
         MotifDisplay.from_estimator(model, series=2)
+    with pytest.raises(ValueError, match="series=0.5 is not among the 2"):
+        MotifDisplay.from_estimator(model, series=0.5)
 
 
 def test_several_lengths_share_a_scale(X):

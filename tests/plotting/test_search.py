@@ -50,6 +50,8 @@ def test_other_axes_another_series_and_plain_values(X):
         SearchDisplay.from_estimator(model, [X[0][:9], X[0][:8]], axes=axes)
     with pytest.raises(ValueError, match="series=2 is not among the 2"):
         SearchDisplay.from_estimator(model, [X[0][:9]], series=2)
+    with pytest.raises(ValueError, match="series=0.5 is not among the 2"):
+        SearchDisplay.from_estimator(model, [X[0][:9]], series=0.5)
 
 
 def test_channels_are_drawn_by_themselves(rng):

@@ -50,6 +50,10 @@ def test_other_axes_and_other_series(fitted):
         ShapeletTreeDisplay.from_estimator(model, X, y, max_nodes=2, axes=axes)
     with pytest.raises(ValueError, match="X are not the series of fit: series"):
         ShapeletTreeDisplay.from_estimator(model, X[::-1], y)
+    with pytest.raises(ValueError, match="y holds 'bb', which is no class of the tree"):
+        ShapeletTreeDisplay.from_estimator(model, X, np.where(y == "c", "bb", y))
+    with pytest.raises(ValueError, match="max_nodes=1.5 is no whole number"):
+        ShapeletTreeDisplay.from_estimator(model, X, y, max_nodes=1.5)
     leaf = ShapeletTreeClassifier().fit(X, np.zeros(24))
     assert len(ShapeletTreeDisplay.from_estimator(leaf, X, np.zeros(24)).axes_) == 1
 
