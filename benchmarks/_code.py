@@ -1,12 +1,13 @@
 """Which code a record measured, and whether it is the same now.
 
-Files are compared as code: Python without docstrings, comments and formatting, CUDA without
-comments and blank lines. Functions that a Python file has more than before change nothing by
-themselves: where one is called, the caller has changed, too. A record measured what its scripts
-import, followed by name from file to file, and of an engine the folders of those families whose
-reductions are among that. Where this is not known, as of programs that start others, the folders of
-its families belong to it, and every estimator that builds on them; of a record of no family, all of
-the package. Displays belong to none.
+Files are compared as code: Python without docstrings, comments and formatting, and without
+statements that refuse something, which was not refused where there is a record; CUDA without
+comments and blank lines. Functions and imported names that a Python file has more than before
+change nothing by themselves: where one is used, that has changed, too. A record measured what its
+scripts import, followed by name from file to file, and of an engine the folders of those families
+whose reductions are among that. Where this is not known, as of programs that start others, the
+folders of its families belong to it, and every estimator that builds on them; of a record of no
+family, all of the package. Displays and readers of files belong to none.
 """
 
 import ast
@@ -23,8 +24,9 @@ KINDS = (".py", ".cu", ".cuh")
 FOLDERS = ("skts", "benchmarks")
 KERNELS = "skts/engines/cupy/"
 ENGINES = ("numba", "cupy")
-#: Plain loops that check answers where a user asks for it, which no record does.
-CHECKS = "skts/engines/host/plain.py"
+#: What no record runs: plain loops, which check answers where a user asks for it; displays; readers
+#: of files.
+NOT_RUN = ("skts/engines/host/plain.py", "skts/plotting/", "skts/datasets/_readers.py")
 #: Where any reduction is run from.
 EXECUTOR = "skts/engines/core/executor.py"
 _OF_A_FAMILY = re.compile(rf"skts/engines/(families|{'|'.join(ENGINES)})/(\w+)/")
@@ -176,7 +178,7 @@ class Sources:
         else:
             words = re.findall(r'#include "(.+)"', self.content(path).decode())
         found |= {KERNELS + word for word in words}
-        return {each for each in found if each in self.blobs and each != CHECKS}
+        return {each for each in found if each in self.blobs and not each.startswith(NOT_RUN)}
 
 
 @cache
@@ -218,10 +220,21 @@ def _code(blob, python):
     return code_of_python(_contents[blob])
 
 
+def _refuses(node):
+    """Whether a statement does nothing but raise where something is not as it has to be."""
+    if not isinstance(node, ast.If) or node.orelse or not isinstance(node.body[-1], ast.Raise):
+        return False
+    # a name that the condition makes may be used later
+    return not any(isinstance(each, ast.NamedExpr) for each in ast.walk(node.test))
+
+
 def _parse_code(text):
-    """The tree of Python without docstrings."""
+    """The tree of Python without docstrings, and without what refuses something."""
     tree = _parse(text)
     for node in ast.walk(tree):
+        for block in ("body", "orelse", "finalbody"):
+            if isinstance(statements := getattr(node, block, None), list):
+                setattr(node, block, [each for each in statements if not _refuses(each)])
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             match node.body:
                 case [ast.Expr(value=ast.Constant(value=str())), *rest]:
@@ -235,7 +248,7 @@ def code_of_python(text):
 
 
 def only_adds_functions(text, before):
-    """Whether Python is what it was before, but for functions of which nothing there knew.
+    """Whether Python is what it was before, but for functions and imports of which nothing knew.
 
     Such a function may not be decorated, since what decorates it may list it somewhere, nor have a
     name that Python itself looks for.
@@ -247,6 +260,8 @@ def only_adds_functions(text, before):
     known |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
 
     def is_new(node):
+        if isinstance(node, ast.ImportFrom):
+            return not any((each.asname or each.name) in known for each in node.names)
         is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
         return is_function and node.name not in known and not node.name.startswith("__")
 
@@ -321,12 +336,13 @@ class Measured:
     def add_folders(self, folders):
         """Add folders of families, and all that builds on these."""
         inside = {path for folder in folders for path in self.sources.below(folder)}
+        inside = {path for path in inside if not path.startswith(NOT_RUN)}
         self._follow(inside, any_family=True)
-        # those that hand names on are followed by name; no record draws, and nothing uses displays
+        # those that hand names on are followed by name
         above = [
             path
             for path in self.sources.below("skts")
-            if not path.startswith(("skts/engines/", "skts/plotting/"))
+            if not path.startswith(("skts/engines/", *NOT_RUN))
             and not path.endswith("/__init__.py")
         ]
         found, grown = set(), {path for path in inside if _family(path)}

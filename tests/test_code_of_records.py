@@ -313,3 +313,29 @@ def test_every_commit_of_a_record_is_known(code, changes, tmp_path):
     assert changes({}, script="dtw --commit d; python -m benchmarks.dtw --commit c") == [
         "commit d, which is not known"
     ]
+
+
+REFUSES = "    if not LIMIT:\n        raise ValueError(LIMIT)\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "older"),
+    [
+        (REFUSES, False),
+        (REFUSES.replace("not LIMIT", "(a := LIMIT)"), True),
+        (REFUSES + "    else:\n        LIMIT()\n", True),
+        ("    if not LIMIT:\n        LIMIT()\n", True),
+    ],
+)
+def test_what_is_refused_now_was_not_in_a_record(changes, added, older):
+    """Names that it needs may be imported; nothing else of the file has changed."""
+    path = "skts/engines/core/executor.py"
+    text = "from ..._config import OTHER\n" + TREE[path].replace("    pass\n", added + "    pass\n")
+    assert bool(changes({path: text})) == older
+
+
+def test_no_benchmark_draws_or_reads_files():
+    names = "plotting", "read_series", "read_train_test", "fetch_ucr"
+    for path in (ROOT / "benchmarks").rglob("*.py"):
+        found = [name for name in names if name in path.read_text()]
+        assert not found or path.name == "_code.py", (path, found)

@@ -124,12 +124,10 @@ def choose_n_clusters(
         )
     series = estimator._check_rows(X)
     numbers = _check_numbers(n_clusters, len(series))
-    init: Any = estimator.init
-    sized = hasattr(init, "__len__") and not isinstance(init, str)
-    if sized and (other := [k for k in numbers if k != len(init)]):
+    if any(k != _given_clusters(estimator, k) for k in numbers):
         raise ValueError(
-            f"init of the estimator holds {counted(len(init), 'cluster')}, which fits no "
-            f"n_clusters={other[0]}: name a way to start."
+            f"init of the estimator holds {counted(_given_clusters(estimator, 0), 'cluster')}, which fits "
+            f"no other number of n_clusters={numbers}: name a way to start."
         )
     fits = [clone(estimator).set_params(n_clusters=k).fit(X) for k in numbers]
     # a private copy, to which engines tie what they make of it
@@ -178,6 +176,13 @@ def distance_options(estimator: Clusterer) -> dict[str, Any]:
     names = ("metric", "metric_params", "cost", "window")
     given = estimator.get_params(deep=False)
     return {name: given[name] for name in names if name in given}
+
+
+def _given_clusters(estimator: Clusterer, n_clusters: int) -> int:
+    """How many clusters the start of a clusterer has: any number where it is drawn."""
+    init: Any = estimator.init
+    drawn = isinstance(init, str) or not hasattr(init, "__len__")
+    return n_clusters if drawn else len(init)
 
 
 def _check_numbers(given: Iterable[int], n_samples: int) -> list[int]:

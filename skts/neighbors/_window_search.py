@@ -163,8 +163,8 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."
         )
-    if given.dtype.kind == "f" and (mixed := given[np.array(numbers)]).any():
-        points = int(mixed.max())
+    if given.dtype.kind == "f" and given[np.array(numbers)].any():
+        points = int(given[np.array(numbers)].max())
         raise ValueError(
             f"windows={windows!r} holds {counted(points, 'point')} among fractions of the length: "
             "give all as the one or the other; 1.0 is the whole length."
