@@ -126,8 +126,8 @@ def choose_n_clusters(
     numbers = _check_numbers(n_clusters, len(series))
     if any(k != _given_clusters(estimator, k) for k in numbers):
         raise ValueError(
-            f"init of the estimator holds {counted(_given_clusters(estimator, 0), 'cluster')}, which fits "
-            f"no other number of n_clusters={numbers}: name a way to start."
+            f"n_clusters={numbers}: init of the estimator holds "
+            f"{counted(_given_clusters(estimator, 0), 'cluster')}, and fits no other number."
         )
     fits = [clone(estimator).set_params(n_clusters=k).fit(X) for k in numbers]
     # a private copy, to which engines tie what they make of it

@@ -151,7 +151,7 @@ def test_refused_choices(rng):
     ):
         with pytest.raises(error, match=message):
             choose_n_clusters(model, X, numbers)
-    with pytest.raises(ValueError, match="init of the estimator holds 2 clusters, which fits no"):
+    with pytest.raises(ValueError, match="init of the estimator holds 2 clusters, and fits"):
         choose_n_clusters(DTWKMedoids(init=[0, 1]), X, [2, 3])
     with pytest.raises(TypeError, match="estimator is a KMeans; DTWKMeans, DTWKMedoids or KShape"):
         choose_n_clusters(KMeans(), X, [2])
