@@ -1,16 +1,17 @@
 """Which code a record measured, and whether it is the same now.
 
 Files are compared as code: Python without docstrings, comments and formatting, and without
-statements that refuse something, which was not refused where there is a record; CUDA without
-comments and blank lines. Functions and imported names that a Python file has more than before
-change nothing by themselves: where one is used, that has changed, too. A record measured what its
-scripts import, followed by name from file to file, and of an engine the folders of those families
-whose reductions are among that. Where this is not known, as of programs that start others, the
-folders of its families belong to it, and every estimator that builds on them; of a record of no
+statements that refuse arguments at a glance, which were not refused where there is a record; CUDA
+without comments and blank lines. Functions and imported names that a Python file has more than
+before change nothing by themselves: where one is used, that has changed, too. A record measured
+what its scripts import, followed by name from file to file, and of an engine the folders of those
+families whose reductions are among that. Where this is not known, as of programs that start others,
+the folders of its families belong to it, and every estimator that builds on them; of a record of no
 family, all of the package. Displays and readers of files belong to none.
 """
 
 import ast
+import builtins
 import hashlib
 import os
 import re
@@ -110,7 +111,7 @@ class Sources:
         if self.blobs[path] == then.blobs[path] or self.code(path) == then.code(path):
             return False
         contents = self.content(path), then.content(path)
-        return not (path.endswith(".py") and only_adds_functions(*contents))
+        return not (path.endswith(".py") and only_adds_names(*contents))
 
     def below(self, folder):
         """Files of a folder."""
@@ -221,11 +222,17 @@ def _code(blob, python):
 
 
 def _refuses(node):
-    """Whether a statement does nothing but raise where something is not as it has to be."""
+    """Whether a statement does nothing but raise where an argument is not as it has to be.
+
+    The condition takes no time that counts: it calls nothing but functions of Python itself, and so
+    no pass over series. A name that it makes may be used later.
+    """
     if not isinstance(node, ast.If) or node.orelse or not isinstance(node.body[-1], ast.Raise):
         return False
-    # a name that the condition makes may be used later
-    return not any(isinstance(each, ast.NamedExpr) for each in ast.walk(node.test))
+    parts = list(ast.walk(node.test))
+    calls = [each.func for each in parts if isinstance(each, ast.Call)]
+    brief = all(isinstance(each, ast.Name) and hasattr(builtins, each.id) for each in calls)
+    return brief and not any(isinstance(each, ast.NamedExpr) for each in parts)
 
 
 def _parse_code(text):
@@ -247,7 +254,7 @@ def code_of_python(text):
     return ast.dump(_parse_code(text))
 
 
-def only_adds_functions(text, before):
+def only_adds_names(text, before):
     """Whether Python is what it was before, but for functions and imports of which nothing knew.
 
     Such a function may not be decorated, since what decorates it may list it somewhere, nor have a
@@ -260,15 +267,19 @@ def only_adds_functions(text, before):
     known |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
 
     def is_new(node):
-        if isinstance(node, ast.ImportFrom):
-            return not any((each.asname or each.name) in known for each in node.names)
         is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
         return is_function and node.name not in known and not node.name.startswith("__")
 
     def is_listing(node):
         return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
 
+    loaded = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     for tree in (old, new):
+        for node in tree.body:
+            # a file of the package that was not used before counts by itself
+            if isinstance(node, ast.ImportFrom) and (node.level or node.module in loaded):
+                node.names = [each for each in node.names if (each.asname or each.name) in known]
+        tree.body = [node for node in tree.body if getattr(node, "names", True)]
         tree.body = [node for node in tree.body if not is_listing(node) and not is_new(node)]
     return ast.dump(old) == ast.dump(new)
 

@@ -250,7 +250,7 @@ def test_python_is_compared_without_words_and_form(code, one, other, same):
 )
 def test_functions_that_nothing_knew_change_nothing(code, text, nothing):
     before = "import os.path as path\ndef a(): return len([])\n__all__ = ['a']\n"
-    assert code.only_adds_functions(text.format(before), before) is nothing
+    assert code.only_adds_names(text.format(before), before) is nothing
 
 
 @pytest.mark.parametrize(
@@ -322,6 +322,9 @@ REFUSES = "    if not LIMIT:\n        raise ValueError(LIMIT)\n"
     ("added", "older"),
     [
         (REFUSES, False),
+        (REFUSES.replace("not LIMIT", "isinstance(LIMIT, int) and any(a for a in LIMIT)"), False),
+        (REFUSES.replace("not LIMIT", "LIMIT.any()"), True),
+        (REFUSES.replace("not LIMIT", "OTHER(LIMIT)"), True),
         (REFUSES.replace("not LIMIT", "(a := LIMIT)"), True),
         (REFUSES + "    else:\n        LIMIT()\n", True),
         ("    if not LIMIT:\n        LIMIT()\n", True),
@@ -332,6 +335,10 @@ def test_what_is_refused_now_was_not_in_a_record(changes, added, older):
     path = "skts/engines/core/executor.py"
     text = "from ..._config import OTHER\n" + TREE[path].replace("    pass\n", added + "    pass\n")
     assert bool(changes({path: text})) == older
+    if not older:
+        assert changes({path: text.replace("..._config import OTHER", "numpy import OTHER")}) == [
+            path
+        ]
 
 
 def test_no_benchmark_draws_or_reads_files():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -92,8 +92,9 @@ def choose_n_clusters(
     TypeError
         If the estimator is another one, or a number is no integer.
     ValueError
-        If there is no number, or one is less than 2 or not less than the number of series; if no
-        fit has a silhouette; and as `fit` of the estimator.
+        If there is no number, or one is less than 2 or not less than the number of series, or one
+        that a given `init` of the estimator does not fit; if no fit has a silhouette; and as `fit`
+        of the estimator.
 
     See Also
     --------
@@ -124,10 +125,14 @@ def choose_n_clusters(
         )
     series = estimator._check_rows(X)
     numbers = _check_numbers(n_clusters, len(series))
-    if any(k != _given_clusters(estimator, k) for k in numbers):
+    if (
+        isinstance(estimator.init, Sized)
+        and not isinstance(estimator.init, str)
+        and any(k != len(estimator.init) for k in numbers)
+    ):
         raise ValueError(
             f"n_clusters={numbers}: init of the estimator holds "
-            f"{counted(_given_clusters(estimator, 0), 'cluster')}, and fits no other number."
+            f"{counted(len(estimator.init), 'cluster')}, and fits no other number."
         )
     fits = [clone(estimator).set_params(n_clusters=k).fit(X) for k in numbers]
     # a private copy, to which engines tie what they make of it
@@ -176,13 +181,6 @@ def distance_options(estimator: Clusterer) -> dict[str, Any]:
     names = ("metric", "metric_params", "cost", "window")
     given = estimator.get_params(deep=False)
     return {name: given[name] for name in names if name in given}
-
-
-def _given_clusters(estimator: Clusterer, n_clusters: int) -> int:
-    """How many clusters the start of a clusterer has: any number where it is drawn."""
-    init: Any = estimator.init
-    drawn = isinstance(init, str) or not hasattr(init, "__len__")
-    return n_clusters if drawn else len(init)
 
 
 def _check_numbers(given: Iterable[int], n_samples: int) -> list[int]:

@@ -88,7 +88,8 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     ------
     ValueError
         Where the file is not what its ending or its header says; the message names the file and
-        the line. Files with time stamps, and text in UTF-16 or UTF-32, are refused.
+        the line. Files with time stamps, labels that are not in UTF-8, and text in UTF-16 or
+        UTF-32 are refused.
     OSError
         Where there is no such file, or it is a folder, a pipe or a device.
 
@@ -528,9 +529,10 @@ _NO_ASCII = re.compile(r"[^\x00-\x7f]")
 def _read_arff(path: Path, lines: _Lines) -> _Content:
     from scipy.io import arff  # takes a while, and few need it
 
-    kept, longest, size = [], 0, 0
+    kept, longest, size, in_data = [], 0, 0, False
     for line, text in lines:
-        if not text.startswith("%") and _NO_TEXT.search(text):
+        in_data = in_data or text[:5].lower() == "@data"
+        if in_data and not text.startswith("%") and _NO_TEXT.search(text):
             raise line.error("not in UTF-8: save the file again in UTF-8.")
         if text[:10].lower() == "@attribute":
             longest = max(longest, *map(len, text.split(",")))

@@ -99,7 +99,7 @@ def dtw_window_search(
     ------
     ValueError
         If lengths differ, there are fewer than two series, the numbers of series and labels differ,
-        or a window or cost is unknown.
+        a window or cost is unknown, or some windows are points and others fractions.
 
     See Also
     --------
@@ -163,8 +163,10 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."
         )
-    if given.dtype.kind == "f" and given[np.array(numbers)].any():
-        points = int(given[np.array(numbers)].max())
+    if given.dtype.kind == "f" and any(
+        one and number for one, number in zip(numbers, given, strict=True)
+    ):
+        points = int(max(number for one, number in zip(numbers, given, strict=True) if one))
         raise ValueError(
             f"windows={windows!r} holds {counted(points, 'point')} among fractions of the length: "
             "give all as the one or the other; 1.0 is the whole length."

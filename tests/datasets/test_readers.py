@@ -163,6 +163,13 @@ def test_labels_beyond_ascii(read, tmp_path, name):
         read(name, text.encode("latin-1"))
 
 
+def test_headers_in_old_encodings(read):
+    """Names that nobody is told are no reason to refuse a file."""
+    head = "% caf\u00e9\n@relation caf\u00e9\n@attribute \u00fc real\n@attribute c {a,b}\n"
+    X, y = read("A.arff", head + "@data\n% \u00fc\n1,a\n2,b\n")
+    assert X.tolist() == [[1], [2]] and y.tolist() == ["a", "b"]
+
+
 def test_tags_in_any_case_byte_order_mark_and_old_encodings(read):
     text = "\u00ef\u00bb\u00bf# caf\u00e9\r\n@CLASSLABEL TRUE a\r\n@Data\r\n# \u00fc\r\n1,2:a\r\n"
     X, y = read("A.ts", text)
