@@ -356,7 +356,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
                 f"percentiles={self.percentiles!r}: give two numbers from 0 to 100, in order."
             )
         names = list(self.features)
-        if not names or len(set(names)) < len(names) or not set(names) <= set(FEATURES):
+        if not all(one in FEATURES for one in names) or not 0 < len(names) == len(set(names)):
             raise ValueError(
                 f"features={self.features!r}: give one or more of {', '.join(FEATURES)}, each once."
             )

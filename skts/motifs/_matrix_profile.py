@@ -573,7 +573,7 @@ def one_line(given: Any, name: str) -> ConcatenatedSeries:
 
     Parameters
     ----------
-    given : array-like of shape (n_timepoints,)
+    given : array-like of shape (n_timepoints,), or a data frame of one column
         The series.
     name : str
         What messages call it.
@@ -590,7 +590,8 @@ def one_line(given: Any, name: str) -> ConcatenatedSeries:
     """
     needed = "one series of shape (n_timepoints,) is needed here"
     shape = _shape(given, name, needed)
-    if len(shape) != 1:
+    # a column of a frame is a series, with a row for each time point
+    if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1 and hasattr(given, "columns")):
         advice = f": write {name}.ravel()" if len(shape) == 2 and 1 in shape else ""
         raise ValueError(f"{name} has shape {shape}; {needed}{advice}.")
     if 0 in shape:

@@ -112,7 +112,7 @@ class TreeGrowth(ABC):
         self.long = tuple(length for length in self.lengths if length > shortest)
         #: How further shapelets may join a node; both ways where nothing is chosen yet.
         self.ways = WAYS if model.logic == "auto" else tuple(w for w in WAYS if w in model.logic)
-        if model.logic != "auto" and not set(model.logic) <= set(WAYS):
+        if model.logic != "auto" and any(way not in WAYS for way in model.logic):
             raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
         #: Of searches among all candidates: the first shapelets of nodes, by their series.
         self.known_firsts: dict[bytes, ShapeletSplit | None] = {}
