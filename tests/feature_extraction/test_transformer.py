@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -407,6 +408,14 @@ def test_a_pipeline_of_a_regression(rng):
         model.set_params(shapelettransformer__criterion=criterion)
         with pytest.raises(ValueError, match=r"continuous\..* take criterion='separation', which"):
             model.fit(X, heights)
+
+
+@pytest.mark.parametrize("features", [[], ["sum"], ["start", "start"], [["start"]]])
+def test_features_are_known_and_come_once(rng, features):
+    X, y = sample(rng, "copies")
+    message = re.escape(f"features={features!r}: give one or more of distance, start, count, each")
+    with pytest.raises(ValueError, match=message):
+        ShapeletTransformer(features=features).fit(X, y)
 
 
 def test_all_candidates_in_any_portions(rng, monkeypatch):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import MotifFinder, config_context
+from skts import motifs as functions
 from skts.datasets import load_ecg
 from skts.engines import find_engine
 from skts.exceptions import MemoryBudgetError
@@ -274,6 +277,43 @@ def test_windows_without_neighbours_are_no_discords(fast_engine):
     x = np.array([1.0, 5, 2, np.nan, 3, 1, 7, 2, 1])
     found = discords(x, window=3, n_discords=9, exclusion=5, separation=0, engine=fast_engine)
     assert {discord.position for discord in found} == {0, 6}
+
+
+def of_single_series():
+    """Functions whose first argument is one series."""
+    found = {name: getattr(functions, name) for name in functions.__all__}
+    found = {name: one for name, one in found.items() if inspect.isfunction(one)}
+    first = {name: next(iter(inspect.signature(one).parameters)) for name, one in found.items()}
+    return sorted(name for name in found if first[name] in ("a", "query"))
+
+
+@pytest.mark.parametrize("name", of_single_series())
+def test_columns_of_a_frame_are_channels(rng, name):
+    pd = pytest.importorskip("pandas")
+    function = getattr(functions, name)
+    known = inspect.signature(function).parameters
+    points, other = rng.normal(size=90), rng.normal(size=12)
+    others = {"window": 6, "windows": [6, 9], "b": other, "series": points}
+    needed = [
+        one for one in others if one in known and known[one].default is inspect.Parameter.empty
+    ]
+    others = {one: others[one] for one in needed} | {"engine": "numba"}
+    first = other if "series" in known else points
+    frame = pd.DataFrame({"volts": first, "amperes": first[::-1]})
+    try:
+        expected = function(frame.to_numpy().T, **others)
+    except ValueError as error:  # one channel alone, which is a series
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            function(frame, **others)
+        expected = function(first, **others)
+    else:
+        assert repr(function(frame, **others)) == repr(expected)
+        expected = function(first[np.newaxis], **others)
+    frame = frame[["volts"]]
+    assert repr(function(frame, **others)) == repr(expected)
+    if "b" in others:
+        others["b"] = pd.DataFrame({"volts": other})
+        assert function(frame, **others) == expected
 
 
 def test_memory_maps_lists_and_other_types(rng, tmp_path):

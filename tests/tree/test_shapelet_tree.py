@@ -435,6 +435,7 @@ def test_a_series_shorter_than_a_shapelet_is_far_from_it(fast_engine, rng):
         (np.where(np.eye(6) > 0, np.nan, 1.0), {}, "NaN at series 0, time point 0"),
         (np.where(np.eye(6) > 0, np.inf, 1.0), {}, "infinity"),
         (np.eye(6), {"logic": ("and", "xor")}, r"logic takes \"and\" and \"or\"; got .*xor"),
+        (np.eye(6), {"logic": [["and"]]}, r"logic takes \"and\" and \"or\"; got .*'and'"),
         (np.eye(6), {"logic": "and"}, "'logic' parameter"),
         (np.eye(6), {"max_literals": 0}, "'max_literals' parameter"),
         (np.eye(6), {"min_samples_leaf": 0}, "'min_samples_leaf' parameter"),
