@@ -57,6 +57,8 @@ def warm_up(
 
     Raises
     ------
+    TypeError
+        If `engine` is no text.
     EngineNotAvailableError
         If the named engine cannot run here.
 
@@ -65,6 +67,10 @@ def warm_up(
     >>> import skts
     >>> skts.warm_up("numba", [skts.KShapeClusterer])
     """
+    if not isinstance(engine, str | None):
+        raise TypeError(
+            f"The 'engine' parameter of warm_up must be a str or None. Got {engine!r} instead."
+        )
     if engine is None:
         names = [name for name in engine_names() if find_engine(name).available() is None]
     else:

@@ -135,6 +135,8 @@ def test_without_a_name_every_engine_that_runs_here_is_compiled_for(monkeypatch)
 
 
 def test_an_unknown_engine():
+    with pytest.raises(TypeError, match=r"'engine' parameter of warm_up .* Got \['numba'\]"):
+        skts.warm_up(engine=["numba"])
     with pytest.raises(ValueError, match="not known"):
         skts.warm_up("none such")
 

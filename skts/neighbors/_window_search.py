@@ -149,6 +149,8 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if windows is None:
         return np.arange(101) / 100
     given = np.asarray(windows, object)
+    if any(isinstance(window, bool | np.bool_) for window in given.flat):
+        raise ValueError(f"windows={windows!r} is not a list of numbers: it has truth values.")
     numbers = [
         isinstance(window, Integral) and not isinstance(window, bool) for window in given.flat
     ]

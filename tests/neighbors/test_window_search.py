@@ -172,6 +172,8 @@ def test_memory_budget():
         ([[1, 2]], "not a list of numbers"),
         (["a"], "not a list of numbers"),
         ([True], "not a list of numbers"),
+        ([True, 0.5], "not a list of numbers"),
+        ([0, np.False_], "not a list of numbers"),
         ([3, -1], "window=-1 is negative"),
         ([0.5, 1.5], "window=1.5 is not a fraction"),
         ([0.5, np.nan], "window=nan is not a fraction"),
