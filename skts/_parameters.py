@@ -67,10 +67,12 @@ def checks_arguments(constraints: Mapping[str, list[Any]]) -> Callable[[Function
     def _decorate(function: Function) -> Function:
         checked = validate_params(dict(constraints), prefer_skip_nested_validation=True)(function)
         signature = inspect.signature(function)
+        names = list(signature.parameters)
 
         @wraps(checked)
         def _call(*args: Any, **kwargs: Any) -> Any:
-            refuse_truth(kwargs, constraints, function.__qualname__)
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            refuse_truth(given, constraints, function.__qualname__)
             try:
                 return checked(*args, **kwargs)
             except TypeError:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from sklearn.utils import Tags
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import validate_data
 
 from . import _version
@@ -26,6 +27,7 @@ from ._validation import (
     form_of,
     is_3d,
     is_list_of_series,
+    names_of_series,
     read_distances,
     refuse_other_channels,
     transposed,
@@ -74,11 +76,39 @@ def _replaces_at_once(
     return replace_at_once
 
 
+def _gives_a_row_a_series(
+    method: Callable[Concatenate[Any, Any, Arguments], np.ndarray],
+) -> Callable[Concatenate[Any, Any, Arguments], Any]:
+    """Have `transform` name its rows after the series of a long frame, where a frame is asked for.
+
+    scikit-learn would give them the index of `X`, which there has a row for each time point.
+    """
+
+    @wraps(method)
+    def name_rows(self: Any, X: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
+        found = method(self, X, *args, **kwargs)
+        names = names_of_series(X)
+        if names is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return found
+        return type(X)(found, index=names)
+
+    return name_rows
+
+
+#: Methods of estimators, and what all of them have in common.
+_DECORATED: dict[str, Callable[[Any], Any]] = {
+    "fit": _replaces_at_once,
+    "partial_fit": _replaces_at_once,
+    "update": _replaces_at_once,
+    "transform": _gives_a_row_a_series,
+}
+
+
 class SeriesMixin:
     """Validation, state and tags of estimators whose samples are time series.
 
     Methods called `fit`, `partial_fit` and `update` are made to replace the fitted state as a
-    whole.
+    whole; `transform` to name the rows of a frame after the series.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
@@ -91,10 +121,11 @@ class SeriesMixin:
     _own_verbose: ClassVar[int] = 0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        for name in ("fit", "partial_fit", "update"):
+        # before scikit-learn, which names the columns of what `transform` gives
+        for name, decorate in _DECORATED.items():
             if name in vars(cls):
-                setattr(cls, name, _replaces_at_once(vars(cls)[name]))
+                setattr(cls, name, decorate(vars(cls)[name]))
+        super().__init_subclass__(**kwargs)
 
     def _validate_params(self) -> None:
         """Check the parameters as scikit-learn does; truth values are no numbers."""

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,22 @@ def test_a_tree_gets_threads_by_its_work(module):
     assert models.threads_of("skts tree", np.zeros((30, 100))) == 1
     assert models.threads_of("skts tree", np.zeros((200, 427))) == 4
     assert models.threads_of("skts tree", np.zeros((155, 1092))) is None
+
+
+def test_an_environment_that_two_works_want_is_made_once(module, monkeypatch, tmp_path):
+    environments, steps = module("benchmarks.peers._environments"), []
+
+    def run(peer, command, variables=None):
+        steps.append(command[2])
+        time.sleep(0.05)
+        (tmp_path / peer).mkdir(exist_ok=True)
+
+    monkeypatch.setattr(environments, "_run", run)
+    make = partial(environments.interpreter, "peer", folder=tmp_path)
+    want = [threading.Thread(target=make) for _ in range(2)]
+    for one in want:
+        one.start()
+    for one in want:
+        one.join()
+    assert steps == ["venv", "pip"]
+    assert (tmp_path / "peer" / "installed").exists()

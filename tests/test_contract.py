@@ -332,6 +332,23 @@ def test_a_window_has_no_more_than_all_points(kind):
         example.make().set_params(window=1.25).fit(*example.first)
 
 
+@pytest.mark.parametrize("kind", [one for one in estimators() if hasattr(one, "transform")])
+def test_frames_that_are_given_have_a_row_for_each_series(kind):
+    example = examples_of_estimators.examples(small=True)[kind]
+    X, *y = example.first
+    named = [f"subject {k}" for k in range(len(X))]
+    rows = pd.MultiIndex.from_product([named, range(X.shape[1])], names=["subject", "time"])
+    long = pd.DataFrame({"volts": X.ravel()}, index=rows)
+    expected = example.make().fit(long, *y).transform(long)
+    model = example.make().set_output(transform="pandas").fit(long, *y)
+    for found in (model.transform(long), model.transform(X=long), model.fit_transform(long, *y)):
+        assert found.index.tolist() == named
+        assert found.index.name == "subject"
+        assert found.columns.tolist() == model.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(found.to_numpy(), expected)
+    assert model.transform(list(X)).index.tolist() == list(range(len(X)))
+
+
 DATASETS = [getattr(skts.datasets, name) for name in skts.datasets.__all__]
 
 

@@ -116,6 +116,14 @@ def test_no_threads_at_all_are_refused_before_any_work(kind):
             kind(*FUNCTIONS[kind][0], **needed(kind), n_jobs=0)
 
 
+@pytest.mark.parametrize("maker", ["make_random_walk", "make_cylinder_bell_funnel"])
+def test_truth_values_are_no_numbers_by_name_or_by_place(maker):
+    make = getattr(skts.datasets, maker)
+    for call in (lambda: make(True, 10), lambda: make(10, True), lambda: make(n_samples=True)):
+        with pytest.raises(ValueError, match=rf"parameter of {maker} must be a number. Got True"):
+            call()
+
+
 @pytest.mark.parametrize("code", DOUBTFUL)
 @pytest.mark.usefixtures("no_work")
 def test_what_is_seldom_meant_so_warns_where_it_is_written(names, code):

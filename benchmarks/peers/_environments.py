@@ -1,5 +1,6 @@
 """One virtual environment for each peer: they pin versions of Numba and NumPy that do not agree."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -53,6 +54,17 @@ def interpreter(peer, *, folder=FOLDER, python=sys.executable, upgrade=False):
         With the last lines of pip's output.
     """
     home = Path(folder).resolve() / peer
+    if (home / "installed").exists() and not upgrade:
+        return home / "bin" / "python"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    # works at once want the same environment: one process makes it, and the others wait
+    with open(home.with_name(f"{peer}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _made(peer, home, python, upgrade)
+
+
+def _made(peer, home, python, upgrade):
+    """The Python of an environment that nobody else makes or changes."""
     mine = home / "bin" / "python"
     stamp = home / "installed"
     if not stamp.exists():

@@ -8,6 +8,7 @@ from .forms import (
     form_of,
     is_3d,
     is_list_of_series,
+    names_of_series,
     refuse_other_channels,
     transposed,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "chosen",
     "is_3d",
     "is_list_of_series",
+    "names_of_series",
     "one_label_each",
     "read_distances",
     "refuse_channels_of_one_point",

@@ -17,6 +17,7 @@ __all__ = [
     "form_of",
     "is_3d",
     "is_list_of_series",
+    "names_of_series",
     "refuse_other_channels",
     "shortened",
     "transposed",
@@ -133,6 +134,22 @@ def _points_of(frame: Any, times: Any, name: Any) -> np.ndarray:
 def _by_series(frame: Any) -> Any:
     """The rows of a long frame, grouped by series, in the order in which these come."""
     return frame.groupby(level=0, sort=False, observed=True, dropna=False)
+
+
+def names_of_series(X: Any) -> Any:
+    """Return the names of the series of a long frame, in the order in which they come.
+
+    Parameters
+    ----------
+    X : object
+        Series in any of the accepted forms.
+
+    Returns
+    -------
+    pandas.Index or None
+        Nothing of another form.
+    """
+    return X.index.get_level_values(0).unique() if _is_long_frame(X) else None
 
 
 def channel_names(X: Any) -> tuple[str, ...]:

@@ -243,6 +243,22 @@ class ShapeletTreeClassifier(ShapeletTreeMixin, ClassifierMixin, BaseEstimator):
         leaves = self.apply(X)
         return self.tree_.value[leaves]
 
+    def predict_log_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Minus infinity where the leaf has none of the class.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def _growth_of(self, series: Series, y: np.ndarray, *others: Any) -> ClassGrowth:
         """The growth of a tree that predicts classes."""
         return ClassGrowth(self, series, y, *others)

@@ -535,7 +535,7 @@ def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
 
 
 #: Methods that walk the tree.
-WALKS = ("apply", "predict", "predict_proba", "decision_path")
+WALKS = ("apply", "predict", "predict_proba", "predict_log_proba", "decision_path")
 
 
 def draw_tree(d: Draw, n: int, most: int, *, far: bool = False) -> tuple[list, dict[str, Any]]:
@@ -625,6 +625,7 @@ class Tree(Recipe):
         "get_n_leaves",
         "locate",
         "predict",
+        "predict_log_proba",
         "predict_proba",
         "score",
         "set_output",
@@ -833,6 +834,10 @@ class Tree(Recipe):
                 same(method, found[f"{part} {method}"], wanted[method])
             if f"{part} predict_proba" in found:
                 close("predict_proba", found[f"{part} predict_proba"], value[nodes], 1e-15)
+            if f"{part} predict_log_proba" in found:
+                with np.errstate(divide="ignore"):
+                    logarithms = np.log(value[nodes])
+                close("predict_log_proba", found[f"{part} predict_log_proba"], logarithms)
         if "score" in found:
             weights = np.arange(1, len(y) + 1) if weighted else np.ones(len(y))
             self.check_score(
@@ -1031,7 +1036,8 @@ class Tree(Recipe):
         Q = case.data["Q"]
         for row in range(len(Q)):
             again = call(plain(case.but(Q=Q.take([row]))))
-            for key in ("transform", "locate", "apply", "predict", "predict_proba"):
+            whole = ("decision_path", "score")
+            for key in ("transform", "locate", *(name for name in self.walks if name not in whole)):
                 key = f"Q {key}"
                 if key not in found:
                     continue

@@ -15,15 +15,15 @@ from .recipes_models import WALKS, Cuts, Tree, all_cuts, series_weights
 
 class RegressionTree(Tree):
     name = "skts.ShapeletTreeRegressor"
-    methods = tuple(name for name in Tree.methods if name != "predict_proba")
-    walks: ClassVar[tuple[str, ...]] = tuple(name for name in WALKS if name != "predict_proba")
+    methods = tuple(name for name in Tree.methods if not name.endswith("_proba"))
+    walks: ClassVar[tuple[str, ...]] = tuple(name for name in WALKS if not name.endswith("_proba"))
     # weights that are no ratios of small numbers are rounded
     close_gains: ClassVar[float] = 1e-8
 
     def draw_target(self, d: Draw, n: int, options: dict[str, Any]) -> list:
         """Draw targets, which may be equal, or far from 0."""
         del options["class_weight"]
-        if options["call.also"] == "predict_proba":
+        if options["call.also"].endswith("_proba"):
             options["call.also"] = "predict"
         kind = d.pick("targets", ("numbers", "integers", "equal", "far"), (4, 3, 1, 1))
         y = d.rng.normal(size=n) if kind == "numbers" else d.rng.integers(-3, 4, n)

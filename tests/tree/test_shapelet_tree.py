@@ -214,6 +214,7 @@ def test_what_is_fitted_belongs_together(fast_engine, rng):
     assert np.all(path[np.arange(30), leaves] == 1) and np.all(path[:, 0] == 1)
     assert np.all(tree.children_left[leaves] == -1)
     assert_allclose(model.predict_proba(X), tree.value[leaves])
+    assert_allclose(np.exp(model.predict_log_proba(X)), tree.value[leaves])
     assert_allclose(tree.impurity[0], -np.sum(tree.value[0] * np.log(tree.value[0])))
     for node in inner:
         children = tree.children_left[node], tree.children_right[node]
