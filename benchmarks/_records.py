@@ -75,16 +75,45 @@ def sources(script, engine):
     return {path.relative_to(ROOT).as_posix(): digest(path) for path in folders}
 
 
-def unchanged(record):
-    """Whether the code that a record measured is as it was, as far as that is known."""
+#: So many paths of code that has changed are told.
+_TOLD = 4
+
+
+def changes(record):
+    """What of the code that a record measured is not now what it was, as far as that is known.
+
+    Yields
+    ------
+    str
+        A path, or why it is not known.
+    """
     found = record.get("sources", {})
     if not found:
-        return False  # one of the oldest
-    if "skts" in found and all(
-        (ROOT / name).is_dir() and digest(ROOT / name) == known for name, known in found.items()
+        yield "it is not known which code was measured"  # one of the oldest
+    elif "skts" not in found or any(
+        not (ROOT / name).is_dir() or digest(ROOT / name) != known for name, known in found.items()
     ):
-        return True
-    return next(_code.changes(record, ROOT), None) is None
+        yield from _code.changes(record, ROOT)
+
+
+def unchanged(record):
+    """Whether the code that a record measured is as it was, as far as that is known."""
+    return next(changes(record), None) is None
+
+
+def state_of_code(record):
+    """What pages say of the code that a record measured: what has changed, engines first."""
+    found = sorted(set(changes(record)), key=lambda path: (_is_outside(path), path))
+    if not found:
+        return "as it is now"
+    where = " outside the engines" if all(map(_is_outside, found)) else ""
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return f"has changed since{where}: {', '.join(found[:_TOLD])}{more}"
+
+
+def _is_outside(path):
+    """Whether a path, which may be a reason, too, is one of no engine."""
+    return path.startswith("skts/") and not path.startswith("skts/engines/")
 
 
 def digest(folder):

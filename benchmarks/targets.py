@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 
-from benchmarks._records import RESULTS, device_of, unchanged
+from benchmarks._records import RESULTS, device_of, state_of_code
 from benchmarks.headlines import FIGURES
 
 #: Units in which less is better.
@@ -44,7 +44,7 @@ def record(name):
 @cache
 def code_of(name):
     """What a page says of the code of a record."""
-    return "as it is now" if unchanged(record(name)) else "has changed since"
+    return state_of_code(record(name))
 
 
 def rows(name, work, **more):

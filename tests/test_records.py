@@ -138,6 +138,30 @@ def test_the_page_tells_records_that_are_older_than_the_code(page, module, monke
     assert ":Code: has changed since" in page.as_rst(changed)
 
 
+@pytest.mark.parametrize(
+    ("paths", "text"),
+    [
+        ((), "as it is now"),
+        (["skts/base.py"], "has changed since outside the engines: skts/base.py"),
+        (
+            ["skts/base.py", "skts/engines/numba/parts.py", "skts/base.py"],
+            "has changed since: skts/engines/numba/parts.py, skts/base.py",
+        ),
+        (["commit 0a, which is not known"], "has changed since: commit 0a, which is not known"),
+        (
+            [f"skts/{name}.py" for name in "fedcba"],
+            "has changed since outside the engines: "
+            "skts/a.py, skts/b.py, skts/c.py, skts/d.py and 2 more",
+        ),
+    ],
+)
+def test_what_has_changed_since_is_told(module, monkeypatch, paths, text):
+    records = module("benchmarks._records")
+    monkeypatch.setattr(records, "changes", lambda record: iter(paths))
+    assert records.state_of_code({}) == text
+    assert records.unchanged({}) is not bool(paths)
+
+
 def test_times_are_drawn_against_sizes(page):
     def row(library, size, seconds, threads=1):
         own = {"work": f"{size}", "threads": threads, "library": library, "seconds": seconds}

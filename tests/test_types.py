@@ -222,6 +222,7 @@ CALLS = {
     "tree.get_n_leaves()": "int",
     "tree.locate(X)": "ndarray",
     "tree.predict(X)": "ndarray",
+    "tree.predict_log_proba(X)": "ndarray",
     "tree.predict_proba(X)": "ndarray",
     "tree.transform(X)": "ndarray",
     "regression_tree.fit(X, y)": "ShapeletTreeRegressor",

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-from benchmarks._records import device_of, unchanged
+from benchmarks._records import device_of, state_of_code
 from benchmarks.headlines import figure, read, rows_of
 
 FIELDS = ("name", "device", "versions", "commit", "date", "command", "rows")
@@ -128,7 +128,7 @@ def as_rst(record, *, heading=True):
         f":Device: {show(device_of(record))}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
-        f":Code: {'as it is now' if unchanged(record) else 'has changed since'}",
+        f":Code: {show(state_of_code(record))}",
         f":Command: {literal(record['command'])}",
         f":Versions: {show(record['versions'])}",
     ]
