@@ -24,7 +24,7 @@ LAYOUTS = (
 )
 
 #: Forms in which series have any lengths.
-LISTS = ("list", "frames")
+LISTS = ("list", "frames", "long")
 
 #: The type of a seed that is not handed over: each call then draws others.
 UNSEEDED = "None"
@@ -38,10 +38,11 @@ class Sample:
     ----------
     series : tuple of ndarray of shape (n_channels, n_points), float64
         The values, exact in `dtype`.
-    form : {"array", "array3d", "list", "padded", "frame", "frames", "single", "row"}
+    form : {"array", "array3d", "list", "padded", "frame", "frames", "long", "single", "row"}
         One array of series of one length, a list of arrays, an array with NaN behind shorter
-        series, a data frame, a list of these with a row for each point, or (of the first series
-        alone) an array of points, which in a "row" has an axis of channels even if there is one.
+        series, a data frame, a list of these with a row for each point, one with such rows of all
+        series, or (of the first series alone) an array of points, which in a "row" has an axis of
+        channels even if there is one.
     dtype, layout : str
         Type of the numbers, and how they lie in memory.
     spare : int
@@ -99,7 +100,7 @@ class Sample:
         form = self.form
         if form in ("array", "array3d", "frame") and not equal:
             form = "list"
-        if form == "frames" and len(series[0]) > max(one.shape[1] for one in series):
+        if form in ("frames", "long") and len(series[0]) > max(one.shape[1] for one in series):
             form = "list"
         return replace(self, series=series, form=form)
 
@@ -113,6 +114,12 @@ class Sample:
             import pandas
 
             return [pandas.DataFrame(x.T.astype(self.dtype)) for x in self.series]
+        if self.form == "long" and importlib.util.find_spec("pandas"):
+            import pandas
+
+            points = np.concatenate([x.T for x in self.series]).astype(self.dtype)
+            rows = [(f"s{k}", t) for k, n in enumerate(self.lengths.tolist()) for t in range(n)]
+            return pandas.DataFrame(points, index=pandas.MultiIndex.from_tuples(rows))
         if self.form in LISTS:
             # lists of lists are a list of series only where lengths differ
             alike = self.layout == "nested" and len(set(self.lengths.tolist())) == 1

@@ -276,14 +276,14 @@ class Draw:
             forms = ["list"] + ["array", "array3d"] * equal + ["padded"] * finite
             forms += ["frame"] * (equal and len(series[0]) == 1)
             # frames of more channels than time points are refused
-            forms += ["frames"] * (len(series[0]) <= max(one.shape[1] for one in series))
+            forms += ["frames", "long"] * (len(series[0]) <= max(one.shape[1] for one in series))
             # a form that does not fit these shapes is not drawn, but counts as possible
             form = self.pick(f"form{label}", forms)
         dtype, series = self._type(series, label)
         if form == "padded" and not dtype.startswith("float"):
             form = "list"
         layout = "C"
-        if form not in ("frame", "frames"):
+        if form not in ("frame", "frames", "long"):
             layout = self.pick(f"layout{label}", LAYOUTS, (20, 2, 2, 2, 2, 1, 1, 1, 0.3))
         if form == "list" and layout == "nested" and (equal or len(series[0]) > 1):
             layout = "C"  # lists of lists are a list of series only where lengths differ

@@ -22,6 +22,7 @@ __all__ = [
     "How",
     "Recipe",
     "check_output",
+    "check_rows",
     "draw_state",
     "draw_window",
     "ints_only",
@@ -380,11 +381,20 @@ def check_output(model: Any, X: Any, y: Any, Q: Any, wanted: Any, labels: Any) -
     model.set_output(transform="pandas")
     frame = model.transform(Q)
     check(list(frame.columns) == list(model.get_feature_names_out()), "set_output: columns")
+    check_rows(frame, Q)
     same("set_output", frame.to_numpy(), wanted)
     same("predict after set_output", model.predict(Q), labels)
     if X is not None:
         same("fit_transform", model.fit_transform(X, y).to_numpy(), model.transform(X).to_numpy())
     model.set_output(transform="default")
+
+
+def check_rows(frame: Any, Q: Any) -> None:
+    """Rows of a frame are called as the series are, where these have names."""
+    names = list(range(len(frame)))
+    if hasattr(Q, "columns"):
+        names = list(Q.index.get_level_values(0).unique())
+    check(list(frame.index) == names, "set_output: rows")
 
 
 def relate_a_query_alone(self: Any, case: Case, found: dict, call: Callable) -> None:

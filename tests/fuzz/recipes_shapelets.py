@@ -12,7 +12,7 @@ from . import oracle
 from .case import LISTS, Case
 from .compare import check, close, same
 from .draw import Draw
-from .recipe import HAS_PANDAS, How, Recipe, draw_state, plain, scaled
+from .recipe import HAS_PANDAS, How, Recipe, check_rows, draw_state, plain, scaled
 from .recipes_models import all_cuts
 from .recipes_neighbors import draw_labels, halves
 
@@ -254,6 +254,7 @@ class Transformer(Recipe):
         if case.relation == "output" and HAS_PANDAS:
             frame = model.set_output(transform="pandas").transform(Q)
             check(list(frame.columns) == list(found["names"]), "set_output: columns")
+            check_rows(frame, Q)
             same("set_output", frame.to_numpy(), found["Q transform"])
         return found
 
