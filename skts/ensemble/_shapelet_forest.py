@@ -18,6 +18,7 @@ from ..base import SeriesMixin
 from ..engines import Series, get_engine
 from ..tree import ShapeletTreeClassifier
 from ..tree._class_weights import class_weights, share_of
+from ..tree._log_proba import LogProbaMixin
 from ._growth import Growth, Limits, Sample
 from ._trees import Trees
 
@@ -31,7 +32,7 @@ _MOST, _MOST_LITERALS = 10**6, 100
 _MANY = 2**60
 
 
-class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
+class ShapeletForestClassifier(LogProbaMixin, SeriesMixin, ClassifierMixin, BaseEstimator):
     """Classify time series by a forest of trees over random shapelets.
 
     Each tree is grown on a sample of the training series, drawn with replacement. Each of its nodes
@@ -330,22 +331,6 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         for column in leaves.T:
             found += self._grown.trees.value[column]
         return found / leaves.shape[1]
-
-    def predict_log_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
-        """Return the logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or list of array-like
-            Series.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Minus infinity where no leaf has the class.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def apply(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Return the leaf that each series reaches in each tree.

@@ -151,9 +151,7 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     given = np.asarray(windows, object)
     if any(isinstance(window, bool | np.bool_) for window in given.flat):
         raise ValueError(f"windows={windows!r} is not a list of numbers: it has truth values.")
-    numbers = [
-        isinstance(window, Integral) and not isinstance(window, bool) for window in given.flat
-    ]
+    numbers = [isinstance(window, Integral) for window in given.flat]
     if given.ndim == 1 and all(numbers):
         # no series is as long as int64 goes
         given = np.minimum(given, 2**62)
@@ -165,10 +163,8 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."
         )
-    if given.dtype.kind == "f" and any(
-        one and number for one, number in zip(numbers, given, strict=True)
-    ):
-        points = int(max(number for one, number in zip(numbers, given, strict=True) if one))
+    if given.dtype.kind == "f" and (mixed := given[np.array(numbers)]).any():
+        points = int(mixed.max())
         raise ValueError(
             f"windows={windows!r} holds {counted(points, 'point')} among fractions of the length: "
             "give all as the one or the other; 1.0 is the whole length."

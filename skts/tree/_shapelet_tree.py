@@ -13,11 +13,12 @@ from .._parameters import checks_parameters
 from ..engines import Series
 from ._base import ShapeletTreeMixin
 from ._class_growth import ClassGrowth
+from ._log_proba import LogProbaMixin
 
 __all__ = ["ShapeletTreeClassifier"]
 
 
-class ShapeletTreeClassifier(ShapeletTreeMixin, ClassifierMixin, BaseEstimator):
+class ShapeletTreeClassifier(LogProbaMixin, ShapeletTreeMixin, ClassifierMixin, BaseEstimator):
     """Classify time series by an exact decision tree over shapelets.
 
     Each node takes, of all subsequences of its training series, the one that separates the classes
@@ -242,22 +243,6 @@ class ShapeletTreeClassifier(ShapeletTreeMixin, ClassifierMixin, BaseEstimator):
         """
         leaves = self.apply(X)
         return self.tree_.value[leaves]
-
-    def predict_log_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
-        """Return the logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or list of array-like
-            Series.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Minus infinity where the leaf has none of the class.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def _growth_of(self, series: Series, y: np.ndarray, *others: Any) -> ClassGrowth:
         """The growth of a tree that predicts classes."""
