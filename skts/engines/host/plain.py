@@ -47,10 +47,10 @@ def warped(x, y, radius, squared, largest, free_columns, free_rows):
 
 
 @kernel
-def standardize(points, start, length, normalize, anchored, out):
+def standardize(points, start, length, normalize, out):
     """Write the window at `start`, z-normalised or as it is; return its kind.
 
-    With `anchored` points count from the first of the window before anything is summed.
+    Points count from the first of the window before anything is summed.
     """
     low, high = np.inf, -np.inf
     for t in range(length):
@@ -65,10 +65,8 @@ def standardize(points, start, length, normalize, anchored, out):
         out[:length] = 0.0
         return CONSTANT
     total, squares = 0.0, 0.0
-    if anchored:
-        for t in range(length):
-            out[t] = points[start + t] - points[start]
     for t in range(length):
+        out[t] = points[start + t] - points[start]
         total += out[t]
     mean = total / length
     for t in range(length):
@@ -97,13 +95,13 @@ def _norm(a, b, length):
 
 
 @kernel
-def profile(a, start, b, positions, length, normalize, anchored):
+def profile(a, start, b, positions, length, normalize):
     """Distances of the window at `start` of `a` to the windows at some positions of `b`."""
     own, other = np.empty(length), np.empty(length)
     out = np.full(positions.size, np.inf)
-    kind = standardize(a, start, length, normalize, anchored, own)
+    kind = standardize(a, start, length, normalize, own)
     for place in range(positions.size):
-        there = standardize(b, positions[place], length, normalize, anchored, other)
+        there = standardize(b, positions[place], length, normalize, other)
         if kind == UNKNOWN or there == UNKNOWN:
             continue
         if kind == CONSTANT or there == CONSTANT:
@@ -118,6 +116,6 @@ def best_match(query: np.ndarray, points: np.ndarray, normalize: bool) -> tuple[
     if query.size > points.size:
         return math.inf, -1
     places = np.arange(points.size - query.size + 1)
-    distances = profile(query, 0, points, places, query.size, normalize, True)
+    distances = profile(query, 0, points, places, query.size, normalize)
     best = int(np.argmin(distances))
     return (float(distances[best]), best) if np.isfinite(distances[best]) else (math.inf, -1)

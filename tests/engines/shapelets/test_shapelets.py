@@ -299,7 +299,7 @@ def test_errors_follow_the_largest_numbers_of_each_series():
     series = make(5, 40, seed=4, lengths=lengths)
     series.values[:] *= 10.0 ** np.array([2, -1, 3, 0, 1])[:, None, None]
     values = series.values[:, 0]
-    centered = joins.pack(values, lengths)
+    centered = joins.less_means(values, lengths)
     made = joins.prepare(
         read_only(values.copy()), read_only(lengths), centered, np.array([6, 11]),
         np.zeros(1, np.uint8),
@@ -319,7 +319,7 @@ def test_constant_windows_are_told_in_the_series_that_they_are_in():
     series = make(3, 40, seed=4, lengths=lengths)
     series.values[1, 0, 5:20], series.values[2, 0, 33:] = 2.0, -1.0
     values = series.values[:, 0]
-    centered = joins.pack(values, lengths)
+    centered = joins.less_means(values, lengths)
     made = joins.prepare(
         read_only(values.copy()), read_only(lengths), centered, np.array([6, 11]),
         np.zeros(1, np.uint8),

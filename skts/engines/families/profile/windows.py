@@ -121,7 +121,7 @@ class WindowKinds(Reduction):
 
         window = np.empty(self.length)
         for place in sample(answer.finite.size, 256):
-            kind = plain.standardize(self.series.points, place, self.length, True, True, window)
+            kind = plain.standardize(self.series.points, place, self.length, True, window)
             finite = kind != plain.UNKNOWN
             found, expected = bool(answer.finite[place]), finite
             yield Check(f"whether window {place} is finite", found, expected, found == expected)
@@ -228,4 +228,4 @@ def plain_profile(
     from ...host import plain
 
     windows = np.arange(b.n_windows(length)) if windows is None else windows
-    return plain.profile(a.points, start, b.points, windows, length, normalize, True)
+    return plain.profile(a.points, start, b.points, windows, length, normalize)

@@ -506,8 +506,8 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         query, window = np.empty(asked.shape), np.empty(asked.shape)
         points = np.atleast_2d(self.series.parts[series][..., start : start + length])
         for channel, one in enumerate(np.array(points, np.float64)):
-            plain.standardize(asked[channel], 0, length, self.normalize, True, query[channel])
-            kind = plain.standardize(one, 0, length, self.normalize, True, window[channel])
+            plain.standardize(asked[channel], 0, length, self.normalize, query[channel])
+            kind = plain.standardize(one, 0, length, self.normalize, window[channel])
             if kind == plain.UNKNOWN:
                 return np.inf
         radius = int(warping.radius(length, length))

@@ -308,7 +308,7 @@ def plain_norms(one: DilatedShapelets, series: Series, column: int) -> np.ndarra
         places = np.arange(len(found[phase::step]))
         normalize = bool(one.normalized[0])
         query = np.ascontiguousarray(one.points)
-        found[phase::step] = plain.profile(query, 0, every, places, length, normalize, True)
+        found[phase::step] = plain.profile(query, 0, every, places, length, normalize)
     return found
 
 

@@ -19,7 +19,7 @@ from ..profile.walk import FINITE
 from .matches import describe
 from .walk import DIAGONALS, LANES, walk
 
-__all__ = ["SeriesBlock", "Prepared", "joins", "pack", "prepare", "raw"]
+__all__ = ["SeriesBlock", "Prepared", "joins", "less_means", "prepare", "raw"]
 
 _LOWEST = -1e300
 #: Series whose best columns are kept before they are written.
@@ -60,7 +60,7 @@ class SeriesBlock(NamedTuple):
     Attributes
     ----------
     centered : ndarray of shape (n_series, n_timepoints)
-        All series less their means, from `pack`.
+        All series less their means, from `less_means`.
     lengths : ndarray of shape (n_series,)
         Points of each series.
     first, stop : int
@@ -95,7 +95,7 @@ def raw(values, lengths, first, length, squares, cancel):
 
 
 @kernel
-def pack(values, lengths):
+def less_means(values, lengths):
     """Series less their means, of shape (n_series, n_timepoints)."""
     n, width = values.shape
     centered = np.zeros((n, width))

@@ -19,7 +19,7 @@ from ...families.shapelets.variance import VarianceTables
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
 from .group_tiles import GroupTiles
-from .joins import SeriesBlock, joins, pack, prepare, raw
+from .joins import SeriesBlock, joins, less_means, prepare, raw
 from .matches import Queries, match
 from .scan import Distances, Found, JudgedRows, Literals, scan
 
@@ -398,7 +398,7 @@ def blocks_of(
     run = np.array(lengths[len(short) :], np.int64)
     if not run.size:
         return
-    centered = pack(values, counts)
+    centered = less_means(values, counts)
     prepared = prepare(values, counts, centered, run, cancel)
     if cancel[0]:
         return
