@@ -54,7 +54,10 @@ def parse_memory(memory: int | float | str, total: int = 2**62) -> int:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", memory, re.IGNORECASE)
         if match is None:
             raise ValueError(f"memory={memory!r} is not a size: {forms}.")
-        size = int(float(match[1]) * _UNITS[match[2].upper()])
+        number, unit = float(match[1]), _UNITS[match[2].upper()]
+        if unit == 1 and number > 1 and number % 1:
+            raise ValueError(f"memory={memory!r} is not a whole number of bytes: {forms}.")
+        size = int(number * unit)
     elif isinstance(memory, Integral) and not isinstance(memory, bool):
         size = int(memory)
     elif isinstance(memory, Real) and not isinstance(memory, bool):
@@ -174,7 +177,8 @@ def set_config(
     if new.get("devices") is not None:
         numbers = tuple(devices) if isinstance(devices, Iterable) else ()
         new["devices"] = numbers
-        if not numbers or any(not isinstance(d, Integral) or d < 0 for d in numbers):
+        wrong = (not isinstance(d, Integral) or isinstance(d, bool) or d < 0 for d in numbers)
+        if not numbers or any(wrong):
             raise ValueError(f"devices={devices!r} is not a list of GPU numbers such as [0, 1].")
     if new.get("progress") is not None and not callable(new["progress"]):
         raise ValueError(f"progress={progress!r} cannot be called as progress(done, total).")

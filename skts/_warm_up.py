@@ -23,6 +23,8 @@ __all__ = ["all_estimators", "warm_up"]
 _SETS = ((140, 30), (10, 200))
 #: Long series: one, and several.
 _LONG = ((1, 700), (3, 300))
+#: How many times as much data is tried, where less is too little for the parameters.
+_SCALES = (1, 4, 16)
 #: Options for which other kernels compute, or without which a method does nothing.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "DiscordDetector": {"side": "left"},
@@ -58,7 +60,9 @@ def warm_up(
     Raises
     ------
     TypeError
-        If `engine` is no text.
+        If `engine` is no text, or `estimators` holds something else than estimators.
+    ValueError
+        If an estimator refuses all data that are tried, of up to 2,240 series or 11,200 points.
     EngineNotAvailableError
         If the named engine cannot run here.
 
@@ -75,13 +79,28 @@ def warm_up(
         names = [name for name in engine_names() if find_engine(name).available() is None]
     else:
         names = [get_engine(engine).name]
-    chosen = all_estimators() if estimators is None else list(estimators)
+    chosen = all_estimators() if estimators is None else _checked(estimators)
     with _unannounced(), warnings.catch_warnings(), replace_kernels(always=False):
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
             for kind in chosen:
                 model = clone(kind) if isinstance(kind, BaseEstimator) else kind()
                 _call_all_methods(model.set_params(engine=name))
+
+
+def _checked(estimators: Any) -> list[type[BaseEstimator] | BaseEstimator]:
+    """Classes and estimators, if they are such."""
+    chosen = list(estimators) if isinstance(estimators, Iterable) else [None]
+    for kind in chosen:
+        if not (isinstance(kind, BaseEstimator) or _is_estimator(kind)):
+            raise TypeError(
+                f"estimators={estimators!r}: give a list of estimators, or of their classes."
+            )
+    return chosen
+
+
+def _is_estimator(kind: Any) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, BaseEstimator)
 
 
 @contextmanager
@@ -110,19 +129,34 @@ def all_estimators() -> list[type[BaseEstimator]]:
         kind
         for package in (neighbors, cluster, tree, ensemble, feature_extraction, motifs)
         for kind in (getattr(package, name) for name in package.__all__)
-        if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
+        if _is_estimator(kind)
     ]
 
 
 def _call_all_methods(model: Any) -> None:
+    if getattr(model, "metric", None) == "precomputed":
+        return  # distances are there: nothing is compiled
     for one in _variants(model):
-        # scores of both sides would change with points to come
-        ruled_out = {"update"} if getattr(one, "side", "left") == "both" else set()
-        for given in _data(one):
-            fitted = _call(clone(one), "fit", given)
-            for name in _methods(type(one)):
-                if name not in ruled_out:
-                    _call(fitted, name, given)
+        for scale in _SCALES:
+            refused = [_refusal(one, given) for given in _data(one, scale)]
+            if None in refused:
+                break
+        else:
+            raise ValueError(f"warm_up found no data for {one!r}: {refused[-1]}")
+
+
+def _refusal(model: Any, given: dict[str, Any]) -> ValueError | None:
+    """Call all methods of an estimator; return why they refuse the data."""
+    # scores of both sides would change with points to come
+    ruled_out = {"update"} if getattr(model, "side", "left") == "both" else set()
+    try:
+        fitted = _call(clone(model), "fit", given)
+        for name in _methods(type(model)):
+            if name not in ruled_out:
+                _call(fitted, name, given)
+    except ValueError as error:  # too few series or points for the parameters
+        return error
+    return None
 
 
 def _variants(model: Any) -> Iterator[Any]:
@@ -133,12 +167,15 @@ def _variants(model: Any) -> Iterator[Any]:
         yield clone(model).set_params(**options)
 
 
-def _data(model: Any) -> Iterator[dict[str, Any]]:
+def _data(model: Any, scale: int) -> Iterator[dict[str, Any]]:
     """Small data for an estimator of sets of series, or of long ones, by names of parameters."""
     rng = np.random.default_rng(0)
     of_sets = get_tags(model).target_tags.required or is_clusterer(model)
     of_sets |= isinstance(model, neighbors.DTWNeighbors)
+    n_radii = np.size(getattr(model, "radius", 0.0))
     for n_samples, n_timepoints in _SETS if of_sets else _LONG:
+        n_samples, n_timepoints = scale * n_samples, scale * n_timepoints
+        n_samples = n_samples if n_radii == 1 else n_radii
         X = rng.standard_normal((n_samples, n_timepoints)).cumsum(axis=1)
         y = np.arange(n_samples) % 2
         X[y == 1, 4:16] += 9 * np.hanning(12)  # else a tree of random series has many nodes

@@ -77,20 +77,22 @@ def _replaces_at_once(
 
 
 def _gives_a_row_a_series(
-    method: Callable[Concatenate[Any, Any, Arguments], np.ndarray],
-) -> Callable[Concatenate[Any, Any, Arguments], Any]:
+    method: Callable[Concatenate[Any, Arguments], np.ndarray],
+) -> Callable[Concatenate[Any, Arguments], Any]:
     """Have `transform` name its rows after the series of a long frame, where a frame is asked for.
 
     scikit-learn would give them the index of `X`, which there has a row for each time point.
     """
 
     @wraps(method)
-    def name_rows(self: Any, X: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        found = method(self, X, *args, **kwargs)
+    def name_rows(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
+        found = method(self, *args, **kwargs)
+        X = args[0] if args else kwargs.get("X")
         names = names_of_series(X)
         if names is None or _get_output_config("transform", self)["dense"] != "pandas":
             return found
-        return type(X)(found, index=names)
+        # a frame of a subclass has names of its own
+        return found if isinstance(found, type(X)) else type(X)(found, index=names)
 
     return name_rows
 

@@ -110,6 +110,7 @@ def test_unknown_settings_raise():
         ),
         ({"engine": np.str_("Numba")}, "engine='Numba' is not known; there are 'auto', 'numba'"),
         ({"devices": "01"}, "devices='01' is not a list of GPU numbers"),
+        ({"devices": [True]}, r"devices=\[True\] is not a list of GPU numbers"),
         ({"devices": 0}, "devices=0 is not a list of GPU numbers"),
         ({"progress": True}, r"progress=True cannot be called as progress\(done, total\)"),
     ],
@@ -144,6 +145,12 @@ def test_what_is_no_size(text):
 @pytest.mark.parametrize("text", [0, -5, "0", "0GiB", "0.3B"])
 def test_what_is_no_room(text):
     with pytest.raises(ValueError, match="leaves no room: give a positive size"):
+        parse_memory(text)
+
+
+@pytest.mark.parametrize("text", ["1.5", "2.25 B"])
+def test_bytes_are_whole(text):
+    with pytest.raises(ValueError, match="is not a whole number of bytes: write bytes, text such"):
         parse_memory(text)
 
 

@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from joblib import parallel_config
+from sklearn import config_context as sklearn_context
 from sklearn.base import BaseEstimator
 
 import skts
@@ -347,6 +348,21 @@ def test_frames_that_are_given_have_a_row_for_each_series(kind):
         assert found.columns.tolist() == model.get_feature_names_out().tolist()
         np.testing.assert_array_equal(found.to_numpy(), expected)
     assert model.transform(list(X)).index.tolist() == list(range(len(X)))
+
+
+def test_a_frame_that_a_subclass_makes_of_features_stays_as_it_is():
+    class Framed(skts.ShapeletTransformer, auto_wrap_output_keys=None):
+        def transform(self, X):
+            return pd.DataFrame(np.asarray(super().transform(X)))
+
+    X = np.random.default_rng(0).normal(size=(6, 20))
+    rows = pd.MultiIndex.from_product([[f"subject {k}" for k in range(6)], range(20)])
+    long = pd.DataFrame({"volts": X.ravel()}, index=rows)
+    model = Framed(3, random_state=0).fit(long)
+    expected = model.transform(X=long).to_numpy()
+    assert np.isfinite(expected).all()
+    with sklearn_context(transform_output="pandas"):
+        np.testing.assert_array_equal(model.transform(X=long).to_numpy(), expected)
 
 
 DATASETS = [getattr(skts.datasets, name) for name in skts.datasets.__all__]

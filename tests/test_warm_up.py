@@ -127,6 +127,31 @@ def test_parameters_of_an_estimator_are_kept(monkeypatch):
     assert model.engine == "auto"
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        skts.DTWNeighbors(11),
+        skts.DTWNearestNeighbor(metric="precomputed"),
+        skts.MotifFinder(1000),
+        skts.SubsequenceMonitor(radius=[1.0, 2.0]),
+    ],
+    ids=repr,
+)
+def test_data_are_as_large_as_parameters_ask_for(model):
+    skts.warm_up("numba", [model])
+
+
+def test_an_estimator_that_no_data_fit():
+    with pytest.raises(ValueError, match=r"no data for DTWKMeans.*: n_samples"):
+        skts.warm_up("numba", [skts.DTWKMeans(9999)])
+
+
+@pytest.mark.parametrize("estimators", [skts.DTWNeighbors, [3], 3, [skts.DTWNeighbors, "all"]])
+def test_no_estimators(estimators):
+    with pytest.raises(TypeError, match="give a list of estimators, or of their classes"):
+        skts.warm_up("numba", estimators)
+
+
 def test_without_a_name_every_engine_that_runs_here_is_compiled_for(monkeypatch):
     seen = []
     monkeypatch.setattr(_warm_up, "_call_all_methods", lambda model: seen.append(model.engine))

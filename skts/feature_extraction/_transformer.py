@@ -309,6 +309,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
             The first of the features for all shapelets, as in `shapelets_`, then the next one.
         """
         check_is_fitted(self)
+        self._check_options()  # set_params may have come after fit
         series = self._validate_series(X)
         chosen = self._chosen
         asked = ShapeletFeatures(chosen.shapelets, series, chosen.thresholds, tuple(self.features))
@@ -331,6 +332,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
             The number of the shapelet in `shapelets_` and the feature: ``shapelet0_distance``.
         """
         check_is_fitted(self)
+        self._check_options()  # set_params may have come after fit
         numbers = range(len(self._chosen.shapelets))
         names = [f"shapelet{k}_{feature}" for feature in self.features for k in numbers]
         return np.array(names, dtype=object)
@@ -348,7 +350,8 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         return self._chosen.listed()
 
     def _check_options(self) -> None:
-        """Check parameters that consist of several values."""
+        """Check parameters, those too that consist of several values."""
+        self._validate_params()
         given = list(self.percentiles)
         numbers = all(isinstance(one, Real) and not isinstance(one, bool) for one in given)
         if len(given) != 2 or not numbers or not 0 <= given[0] <= given[1] <= 100:

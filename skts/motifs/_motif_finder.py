@@ -369,6 +369,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.window_ = np.array(lengths) if several else lengths[0]
         self._pools = pools
         self._set_found(motifs, discords, rates, profiles)
+        self._profiled_with = self._settings()
         self.engine_ = engine.name
         return self
 
@@ -463,7 +464,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             first, left = int(grown.starts[-1]), int(pool.lengths[-1]) - dropped
             since = [first + max(0, left - length + 1) for length in lengths]
             old: list[Any] = [None] * len(lengths)
-            if is_last and hasattr(self, "profile_") and sides == hasattr(self, "left_profile_"):
+            same = sides == hasattr(self, "left_profile_")  # set_params may have come after fit
+            same &= self._settings() == getattr(self, "_profiled_with", None)
+            if is_last and same and hasattr(self, "profile_"):
                 old = self._line_neighbors(windows, since, dropped)
             grow = partial(grow_profile, compute, sides=sides, n_left=dropped if is_last else 0)
             pairs = [grow(*each) for each in zip(windows, since, old, strict=True)]
@@ -473,6 +476,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise_no_pair("motif", windows[0], n_samples)
         self._pools = (grown._replace(origin=None),)
         self._set_found(*found, profiles)
+        self._profiled_with = self._settings()
         if known is not None and max(one.n_known for one, *_ in known) > 1:
             self._known = known
         return self
@@ -582,6 +586,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Exclusion and separation of windows of one length, in points."""
         exclusion = exclusion_of(self.exclusion, length, longest)
         return exclusion, separation_of(self.separation, exclusion, length, longest)
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Parameters without which a profile would be another one, but for its length."""
+        return self.exclusion, bool(self.normalize), self.precision
 
     def _gap(self, lengths: Sequence[int], series: list[np.ndarray]) -> int:
         """Points between series, for windows of different ones to be no neighbours of any kind."""

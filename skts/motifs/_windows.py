@@ -50,6 +50,8 @@ def window_lengths(window: Any, series: list[np.ndarray], name: str = "window") 
     if isinstance(window, str):
         return [period_of(series, shortest)]
     lengths = []
+    if isinstance(window, range):
+        window = list(window[: longest + 1])  # of so many, one is none of a window
     if not isinstance(window, Real):
         window = list(window) if isinstance(window, list | tuple) else np.ravel(window).tolist()
     each: Any

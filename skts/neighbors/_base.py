@@ -470,7 +470,9 @@ class NeighborsMixin(SeriesMixin):
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
 
-def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def weigh(
+    distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Weigh neighbours: by ones, by inverse distances, or by a function of these.
 
     Parameters
@@ -482,18 +484,21 @@ def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarra
 
     Returns
     -------
-    ndarray of shape (n_queries, n_neighbors)
-        The weights; where some of a row are infinite, as at distance 0, ones for these and zeros
-        for all others.
+    found : ndarray of shape (n_queries, n_neighbors)
+        The weights, those of a row in a unit of its own; where some are infinite, as at distance 0,
+        ones for these and zeros for all others.
+    total : ndarray of shape (n_queries,)
+        Their sums, none of which is 0.
 
     Raises
     ------
     ValueError
-        If a function returns another shape, or what is no weight.
+        If a function returns another shape, or what is no weight; if the weights of a row add up
+        to 0.
     """
     if weights == "uniform":
-        return np.ones_like(distances)
-    if callable(weights):
+        found = np.ones_like(distances)
+    elif callable(weights):
         found = np.asarray(weights(distances))
         if found.shape != distances.shape:
             raise ValueError(
@@ -505,7 +510,22 @@ def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarra
         with np.errstate(divide="ignore"):
             found = 1.0 / distances
     endless = np.isposinf(found)
-    return np.where(endless.any(axis=1, keepdims=True), endless.astype(float), found)
+    found = np.where(endless.any(axis=1, keepdims=True), endless.astype(float), found)
+    # by a power of two, which rounds nothing: no sum of weights overflows
+    largest = np.abs(found).max(axis=1, keepdims=True)
+    _, exponent = np.frexp(largest)
+    found = np.ldexp(found, 1 - exponent)
+    # one neighbour after the other, so that no row depends on how many there are
+    total = np.zeros(len(found))
+    for column in found.T:
+        total += column
+    if np.any(total == 0):
+        row = int(np.flatnonzero(total == 0)[0])
+        raise ValueError(
+            f"The weights of the neighbours of query {row} add up to 0: a mean or a vote needs "
+            "others."
+        )
+    return found, total
 
 
 def _check_weights(found: np.ndarray, distances: np.ndarray) -> np.ndarray:

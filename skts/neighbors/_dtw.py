@@ -237,8 +237,8 @@ class DTWNearestNeighbor(
             Rows sum to 1; columns as in `classes_`.
         """
         votes = self._votes(X)
-        total = votes.sum(axis=1, keepdims=True)
-        return votes / np.where(total == 0, 1.0, total)
+        shares: np.ndarray = votes / votes.sum(axis=1, keepdims=True)
+        return shares
 
     def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Return the distance of each series to the nearest training series of each class.
@@ -274,7 +274,7 @@ class DTWNearestNeighbor(
     def _votes(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Weight of the neighbours in each class, shape (n_samples, n_classes)."""
         distances, indices = self.kneighbors(X)
-        weights = weigh(distances, self.weights)
+        weights, _ = weigh(distances, self.weights)
         votes = np.zeros((len(indices), len(self.classes_)))
         rows = np.arange(len(indices))
         for neighbor in range(indices.shape[1]):

@@ -197,18 +197,12 @@ class DTWNearestNeighborRegressor(NeighborsMixin, RegressorMixin, BaseEstimator)
             If the weights of the neighbours of a series add up to 0, or one is NaN.
         """
         distances, indices = self.kneighbors(X)
-        weights = weigh(distances, self.weights)
+        weights, total = weigh(distances, self.weights)
         targets = self._y.reshape(len(self._y), -1)
-        total, sums = np.zeros(len(indices)), np.zeros((len(indices), targets.shape[1]))
+        sums = np.zeros((len(indices), targets.shape[1]))
         # one neighbour after the other, so that no row depends on how many there are
         for neighbor in range(indices.shape[1]):
-            total += weights[:, neighbor]
             sums += weights[:, neighbor, np.newaxis] * targets[indices[:, neighbor]]
-        if np.any(total == 0):
-            row = int(np.flatnonzero(total == 0)[0])
-            raise ValueError(
-                f"The weights of the neighbours of query {row} add up to 0: a mean needs others."
-            )
         found: np.ndarray = sums / total[:, np.newaxis]
         return found.reshape(-1) if self._y.ndim == 1 else found
 

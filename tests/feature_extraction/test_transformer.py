@@ -465,3 +465,14 @@ def test_transforming_writes_nothing(rng):
     model.transform(X), model.transform(X[:1]), model.shapelets_, model.get_feature_names_out()
     assert pickle.dumps(model) == state
     assert_array_equal(pickle.loads(state).transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize(
+    "features", ["distance", ("distance", "distance"), ("distance", "nope"), ("place",), ()]
+)
+def test_features_set_after_fit_are_checked(rng, features):
+    X, y = rng.normal(size=(8, 20)), np.arange(8) % 2
+    model = ShapeletTransformer(4, random_state=0).fit(X, y).set_params(features=features)
+    for method in (lambda: model.transform(X), model.get_feature_names_out):
+        with pytest.raises(ValueError, match="features"):
+            method()

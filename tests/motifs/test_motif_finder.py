@@ -681,3 +681,18 @@ def test_updates_of_a_series_that_is_shorter_than_a_window(rng):
         whole = MotifFinder(6).fit([x, y[:stop]])
         for mine, expected in zip(model.profile_, whole.profile_, strict=True):
             assert_array_equal(mine, expected)
+
+
+@pytest.mark.parametrize(
+    "change", [{"normalize": False}, {"exclusion": 0}, {"exclusion": 15}, {"precision": "float32"}]
+)
+@pytest.mark.parametrize("max_points", [None, 150])
+def test_an_update_with_other_parameters_is_a_new_fit(rng, change, max_points):
+    x = rng.normal(size=300).cumsum()
+    model = MotifFinder(20).fit(x[np.newaxis, :200]).update(x[200:240], max_points=max_points)
+    model.set_params(**change).update(x[240:], max_points=max_points)
+    again = MotifFinder(20, **change).fit(x[np.newaxis, -max_points if max_points else 0 :])
+    assert_array_equal(model.profile_, again.profile_)
+    assert_array_equal(model.profile_index_, again.profile_index_)
+    found, expected = ([one.positions.tolist() for one in each.motifs_] for each in (model, again))
+    assert found == expected

@@ -171,3 +171,11 @@ def test_stored_profiles_of_stumpy(fast_engine, name):
         # theirs are over twice the root of the length
         theirs = np.sqrt(2) * STORED[f"pan.{name}"][row, :n]
         assert_allclose(pan.distances[row, :n], theirs, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("windows", "wrong"), [(range(3, 10**15), 201), (range(10**12, 2, -1), 10**12)]
+)
+def test_lengths_without_end_are_refused_at_once(rng, windows, wrong):
+    with pytest.raises(ValueError, match=f"A window of {wrong} is longer than the series"):
+        pan_matrix_profile(rng.normal(size=200), windows=windows)

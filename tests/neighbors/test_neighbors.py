@@ -166,11 +166,24 @@ def test_targets_are_kept_as_they_were(rng):
     assert_array_equal(model._y, np.arange(6.0))
 
 
-def test_regression_by_weights_without_a_sum():
-    model = DTWNearestNeighborRegressor(2, weights=lambda d: np.zeros(d.shape))
-    model.fit([[0.0, 0], [1, 1], [2, 2]], [1.0, 2, 3])
-    with pytest.raises(ValueError, match="neighbours of query 0 add up to 0"):
-        model.predict([[0.0, 0]])
+@pytest.mark.parametrize("kind", [DTWNearestNeighbor, DTWNearestNeighborRegressor])
+def test_weights_without_a_sum(kind):
+    model = kind(2, weights=lambda d: np.exp(-(d**2)))
+    model.fit([[0.0, 0], [1, 1], [2, 2]], [1, 2, 3])
+    model.predict([[0.0, 0]])
+    with pytest.raises(ValueError, match="neighbours of query 1 add up to 0"):
+        model.predict([[0.0, 0], [100, 100]])
+
+
+@pytest.mark.parametrize("weights", ["distance", lambda d: np.minimum(1 / d, 1e308)])
+def test_weights_whose_sum_is_beyond_all_numbers(weights):
+    X = np.array([[1.0, 1e-308], [1, 1.25e-308], [1, 5]])
+    options = {"weights": weights, "cost": "absolute", "window": 0}
+    query = np.array([[1.0, 0]])
+    model = DTWNearestNeighbor(3, **options).fit(X, [0, 1, 1])
+    assert_allclose(model.predict_proba(query), [[5 / 9, 4 / 9]])
+    regressor = DTWNearestNeighborRegressor(3, **options).fit(X, [1.0, 2.0, 3.0])
+    assert_allclose(regressor.predict(query), [13 / 9])
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable
-from inspect import ismethod
+from inspect import ismethod, signature
 from types import CodeType
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
@@ -104,10 +104,18 @@ def compiled(function: Callable[..., Any]) -> Dispatcher:
             try:
                 made.compile("(float64, float64)")
             except (NumbaError, TypeError) as error:
+                taken = len(signature(made.py_func).parameters)
+                if taken != 2:
+                    raise ValueError(
+                        f"cost={function!r} must take two arguments, a point of each series; it "
+                        f"takes {taken}."
+                    ) from error
                 raise ValueError(
                     f"Numba does not compile cost={function!r}: {_first_line(error)}"
                 ) from error
-            (returned,) = {str(one.signature.return_type) for one in made.overloads.values()}
+            (returned,) = {
+                str(types.unliteral(one.signature.return_type)) for one in made.overloads.values()
+            }
             if returned not in ("float64", "float32", "int64", "bool"):
                 raise ValueError(f"cost={function!r} returns a {returned}, no number.")
             _compiled[digest] = made

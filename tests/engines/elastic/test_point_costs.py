@@ -194,7 +194,8 @@ def nothing(x, y):
     ("cost", "message"),
     [
         (lambda x, y: (x, y), "returns a UniTuple"),
-        (lambda x: x, "does not compile"),
+        (lambda x: x, "must take two arguments, a point of each series; it takes 1"),
+        (lambda x, y, scale=2.0: x * y * scale, "must take two arguments, .*; it takes 3"),
         (nothing, "does not compile cost=<function nothing .*>: Unknown attribute 'size'"),
         (max, "no Python function of two points"),
     ],
@@ -202,6 +203,13 @@ def nothing(x, y):
 def test_functions_that_are_no_costs(cost, message):
     with pytest.raises((TypeError, ValueError), match=message):
         pairwise_distances([[0.0, 1.0]], cost=cost, engine="numba")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", [lambda x, y: 1, lambda x, y: True])
+def test_a_constant_is_a_number(cost):
+    found = pairwise_distances([[0.0, 1.0]], [[0.0, 1.0, 2.0]], cost=cost, engine="numba")
+    assert_array_equal(found, [[3.0]])
 
 
 def test_colours_are_left_out_of_the_reason():
