@@ -89,10 +89,11 @@ def _gives_a_row_a_series(
         found = method(self, *args, **kwargs)
         X = args[0] if args else kwargs.get("X")
         names = names_of_series(X)
+        kind: Any = type(X)
         if names is None or _get_output_config("transform", self)["dense"] != "pandas":
             return found
         # a frame of a subclass has names of its own
-        return found if isinstance(found, type(X)) else type(X)(found, index=names)
+        return found if isinstance(found, kind) else kind(found, index=names)
 
     return name_rows
 

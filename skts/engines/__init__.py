@@ -120,7 +120,7 @@ from .families.shapelets.dilated import (
     DistanceQuantiles,
     ShapeletFeatures,
 )
-from .families.shapelets.groups import GroupMatches, Groups, offsets
+from .families.shapelets.groups import GroupMatches, Groups, distances_to_all, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
@@ -215,6 +215,7 @@ __all__ = [
     "choose",
     "derivative",
     "distances_of_all_shifts",
+    "distances_to_all",
     "engine_names",
     "exclusion_points",
     "fetch",

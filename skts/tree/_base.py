@@ -17,7 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import N_JOBS
 from .._validation import check_series, check_weights
 from ..base import SeriesMixin
-from ..engines import LEAST_NORMALIZED, Series, SubsequenceMatches, get_engine
+from ..engines import (
+    LEAST_NORMALIZED,
+    Series,
+    SubsequenceMatches,
+    distances_to_all,
+    get_engine,
+)
 from ._growth import TreeGrowth
 from ._logic import choose_ways
 from ._structure import Shapelet, ShapeletTree, keep, prune, walk
@@ -85,7 +91,7 @@ class ShapeletTreeMixin(SeriesMixin, TransformerMixin):
             Columns as in `shapelets_`; infinite where a series is shorter than the shapelet.
         """
         check_is_fitted(self)
-        return self._measure(self._validate_series(X))[0]
+        return self._measure(self._validate_series(X), self.shapelets_)
 
     def locate(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Return where each shapelet matches best in each series.
@@ -102,7 +108,21 @@ class ShapeletTreeMixin(SeriesMixin, TransformerMixin):
             shapelet.
         """
         check_is_fitted(self)
-        return self._measure(self._validate_series(X))[1]
+        series = self._validate_series(X)
+        starts = np.empty((len(series), len(self.shapelets_)), np.int64)
+        for normalized in (False, True):
+            columns = [
+                k
+                for k, shapelet in enumerate(self.shapelets_)
+                if (shapelet.length >= LEAST_NORMALIZED) == normalized
+            ]
+            if columns:
+                shapelets = [self.shapelets_[k] for k in columns]
+                channels = np.array([shapelet.channel for shapelet in shapelets])
+                queries = tuple(shapelet.values for shapelet in shapelets)
+                work = SubsequenceMatches(queries, series, normalized, channels)
+                starts[:, columns] = self._run(work).starts.T
+        return starts
 
     def apply(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
         """Return the leaf that each series reaches.
@@ -308,31 +328,23 @@ class ShapeletTreeMixin(SeriesMixin, TransformerMixin):
             )
         return tuple(range(int(least), int(most) + 1, int(self.length_step)))
 
-    def _measure(
-        self, series: Series, shapelets: list[Shapelet] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Distances and places of all shapelets in all series."""
-        shapelets = self.shapelets_ if shapelets is None else shapelets
-        shape = len(series), len(shapelets)
-        distances, starts = np.empty(shape), np.empty(shape, np.int64)
-        for raw in (False, True):
-            short = np.array([s.length < LEAST_NORMALIZED for s in shapelets], bool)
-            columns = np.flatnonzero(short == raw)
-            if not columns.size:
-                continue
-            literals = [shapelets[k] for k in columns]
-            channels = np.array([literal.channel for literal in literals])
-            queries = tuple(literal.values for literal in literals)
-            found = self._run(SubsequenceMatches(queries, series, not raw, channels))
-            scale = np.sqrt([[literal.length] for literal in literals])
-            distances[:, columns] = (found.distances / scale).T
-            starts[:, columns] = found.starts.T
-        return distances, starts
+    def _measure(self, series: Series, shapelets: list[Shapelet]) -> np.ndarray:
+        """Distances of shapelets to all series, shape (n_series, n_shapelets)."""
+        if not shapelets:
+            return np.empty((len(series), 0))  # of a root that is a leaf
+        lengths = np.array([shapelet.length for shapelet in shapelets])
+        values = np.zeros((len(shapelets), series.n_channels, lengths.max()))
+        pieces = np.zeros((len(shapelets), 4), np.int64)
+        for k, shapelet in enumerate(shapelets):
+            values[k, shapelet.channel, : shapelet.length] = shapelet.values
+            pieces[k] = k, shapelet.channel, 0, shapelet.length
+        distances = distances_to_all(Series(values, lengths), pieces, series, self._run)
+        return np.ascontiguousarray(distances.T)
 
     def _paths(self, X: ArrayLike | list[ArrayLike]) -> list[np.ndarray]:
         """Nodes of all series, level by level; series that have arrived stay where they are."""
         check_is_fitted(self)
-        distances = self._measure(self._validate_series(X))[0]
+        distances = self._measure(self._validate_series(X), self.shapelets_)
         return walk(self.tree_, self.shapelets_, distances)
 
 

@@ -183,7 +183,7 @@ class TreeGrowth(ABC):
             part.measures_all = self.measures_all
             tree, shapelets = part.grow()
             tree, shapelets = keep(tree, shapelets, prune(tree, self.model.ccp_alpha)[2])
-            nodes = walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
+            nodes = walk(tree, shapelets, self.model._measure(others, shapelets))[-1]
             found.append(self.credit(tree.value[nodes], test))
         return found[0], found[1]
 

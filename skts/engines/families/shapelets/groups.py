@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,7 +14,10 @@ from ...core.series import Series
 from ...core.verify import Check, Sample
 from .matches import LEAST_NORMALIZED
 
-__all__ = ["CandidateGroups", "GroupMatches", "Groups", "offsets"]
+__all__ = ["CandidateGroups", "GroupMatches", "Groups", "distances_to_all", "offsets"]
+
+#: Series of a group where all series are compared: groups are what workers share.
+GROUP_SERIES = 64
 
 
 def offsets(sizes: np.ndarray) -> np.ndarray:
@@ -179,6 +182,42 @@ class GroupMatches(CandidateGroups):
             expected = plain_distance(groups, candidate, member)
             item = f"the distance of candidate {candidate} and series {member}"
             yield Check(item, float(answer[place]), expected, float(answer[place]) == expected)
+
+
+def distances_to_all(
+    source: Series, pieces: np.ndarray, series: Series, run: Callable[[Reduction], Any]
+) -> np.ndarray:
+    """Return the certified distances of candidates to all series; see `GroupMatches`.
+
+    Parameters
+    ----------
+    source : Series
+        Where candidates are taken from.
+    pieces : ndarray of shape (n_candidates, 4), int64
+        Series of the source, channel, start and length of each.
+    series : Series
+        Where they are looked for.
+    run : callable
+        Computes reductions.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates, n_series), float64
+        The distances.
+    """
+    n_candidates, n_series = len(pieces), len(series)
+    firsts = np.append(np.arange(0, n_series, GROUP_SERIES), n_series)
+    n_parts = len(firsts) - 1
+    groups = Groups(
+        source,
+        np.repeat(pieces, n_parts, axis=0),
+        np.arange(n_candidates * n_parts + 1),
+        series,
+        np.tile(np.arange(n_series), n_candidates),
+        offsets(np.tile(np.diff(firsts), n_candidates)),
+    )
+    found: np.ndarray = run(GroupMatches(groups))
+    return found.reshape(n_candidates, n_series)
 
 
 def plain_distance(groups: Groups, candidate: int, member: int) -> float:

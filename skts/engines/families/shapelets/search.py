@@ -14,7 +14,8 @@ from ...core.reduction import Reduction, Tile, Tiling
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_value
 from .cuts import Cut, SplitCriterion
-from .matches import LEAST_NORMALIZED, SubsequenceMatches
+from .groups import distances_to_all
+from .matches import LEAST_NORMALIZED
 
 __all__ = ["LANES", "ShapeletSearch", "ShapeletSplit", "Survivors", "are_normalized"]
 
@@ -263,31 +264,16 @@ class ShapeletSearch(Reduction):
         Candidates of the same points, which tie where series are alike, are measured once.
         """
         series = self.of_members
-        found = np.empty((len(where), len(series)))
-        for raw in (False, True):
-            rows = np.flatnonzero((where[:, 0] < LEAST_NORMALIZED) == raw)
-            if not rows.size:
-                continue
-            queries = [
-                series.values[row, channel, start : start + length]
-                for length, row, start, channel, _ in where[rows].tolist()
-            ]
-            channels = where[rows, 3]
-            places: dict[tuple[int, bytes], int] = {}
-            measured = [
-                places.setdefault((channel, query.tobytes()), place)
-                for place, (channel, query) in enumerate(
-                    zip(channels.tolist(), queries, strict=True)
-                )
-            ]
-            first, same = np.unique(measured, return_inverse=True)
-            matches = run(
-                SubsequenceMatches(
-                    tuple(queries[place] for place in first), series, not raw, channels[first]
-                )
+        places: dict[tuple[int, bytes], int] = {}
+        measured = [
+            places.setdefault(
+                (channel, series.values[row, channel, start : start + length].tobytes()), place
             )
-            found[rows] = matches.distances[same] / np.sqrt(where[rows, :1])
-        return found
+            for place, (length, row, start, channel, _) in enumerate(where.tolist())
+        ]
+        first, same = np.unique(measured, return_inverse=True)
+        pieces = where[first][:, [1, 3, 2, 0]]
+        return distances_to_all(series, pieces, series, run)[same]
 
     def join(self, distances: np.ndarray, way: str) -> np.ndarray:
         """Join distances with those of the literals before."""
