@@ -153,7 +153,8 @@ def soft_dtw_gradient(
     ValueError
         As by `soft_dtw`.
     MemoryBudgetError
-        If the weights of all cells, 24 bytes each, are larger than the memory budget.
+        If the weights of all cells, 24 bytes each, are larger than the memory budget; on the CPU
+        of those in the band.
 
     See Also
     --------

@@ -140,9 +140,9 @@ def test_as_many_gradients_are_under_way_as_have_room(make_series, monkeypatch):
 def test_as_many_weights_lie_side_by_side_as_have_room(count):
     """Three in float64 for each cell and the borders."""
     each = 3 * 8 * 40 * 40
-    assert _lanes(39, 39, count * each) == count
-    assert _lanes(39, 39, (count + 1) * each - 1) == count
-    assert _lanes(39, 39, 0) == 1
+    assert _lanes(39, 40, count * each) == count
+    assert _lanes(39, 40, (count + 1) * each - 1) == count
+    assert _lanes(39, 40, 0) == 1
 
 
 @pytest.mark.gpu
@@ -213,3 +213,12 @@ def test_every_pair_has_a_warp_of_a_gpu_or_as_many_work_as_there_is_room_for(n_p
             assert of_a_block * (blocks - 1) < n_pairs <= of_a_block * blocks
         else:
             assert of_a_block * blocks <= room < of_a_block * (blocks + 1)
+
+
+def test_a_band_takes_the_memory_of_its_cells(rng):
+    x, y = rng.normal(size=(2, 3000))
+    with config_context(memory="8MiB"):
+        found = soft_dtw_gradient(x, y, window=5, engine="numba")
+        with pytest.raises(MemoryError, match="memory"):
+            soft_dtw_gradient(x, y, engine="numba")
+    assert_array_equal(found.gradient, soft_dtw_gradient(x, y, window=5, engine="numba").gradient)

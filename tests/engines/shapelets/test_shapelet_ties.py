@@ -366,7 +366,7 @@ def test_candidates_of_the_same_points_are_measured_once(length, rng):
     asked = []
 
     def run_and_note(reduction):
-        asked.append(len(reduction.queries))
+        asked.append(len(reduction.groups))
         return run(reduction, engine="numba")
 
     found = work.certify(where, run_and_note)

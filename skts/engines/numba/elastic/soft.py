@@ -186,7 +186,8 @@ def _fill(x, y, y_lengths, radius, gamma, out, cancel):
 def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
     """Fill matrices as `_fill` does, and note how much each of three cells before counts.
 
-    weights: (n + 1, m + 1, 3, lanes) of the cells diagonally before, above and on the left.
+    weights: (n + 1, width, 3, lanes) of the cells diagonally before, above and on the left; those of
+    a row begin where its band does.
     """
     n, m, lanes = x.shape[1], y.shape[0], y.shape[2]
     reach, inverse = radius.max(), 1.0 / gamma
@@ -204,7 +205,7 @@ def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
         row[low, :], power[low, :] = 0.0, NOWHERE
         for j in range(low, stop):
             _set_costs(x, i, y, j, cost)
-            share = weights[i, j]
+            share = weights[i, j - low]
             for lane in range(lanes):
                 up, up_power = row[j + 1, lane], power[j + 1, lane]
                 top = _top(up_power, left_power[lane], across_power[lane])
@@ -233,8 +234,9 @@ def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
 def _walk_back(x, y, y_lengths, reach, weights, out):
     """Derivatives of the last cells by the points of x, from the end backwards.
 
-    The derivative by a cell is that of the cells after it, each times what this one counts in it.
-    out: (C, n, lanes).
+    The derivative by a cell is that of the cells after it, each times what this one counts in it: 0
+    outside of the band, whatever stands for its weight. weights: see `_fill_weights`; out: (C, n,
+    lanes).
     """
     n, m, lanes = x.shape[1], y.shape[0], y.shape[2]
     below = np.zeros((m + 1, lanes))
@@ -242,11 +244,12 @@ def _walk_back(x, y, y_lengths, reach, weights, out):
     out[:] = 0.0
     for i in range(n - 1, -1, -1):
         low, stop = max(0, i - reach), min(m, i + reach + 1)
+        next_low = max(0, i + 1 - reach)
         for lane in range(lanes):
             right[lane], corner[lane] = 0.0, below[stop, lane]
         for j in range(stop - 1, low - 1, -1):
-            above, beside = weights[i + 1, j, 1], weights[i, j + 1, 2]
-            across = weights[i + 1, j + 1, 0]
+            above = weights[i + 1, max(0, j - next_low), 1]
+            beside, across = weights[i, j + 1 - low, 2], weights[i + 1, j + 1 - next_low, 0]
             last = i == n - 1
             for lane in range(lanes):
                 e = below[j, lane] * above[lane] + right[lane] * beside[lane]
@@ -299,9 +302,6 @@ def _gradients(
         )
         if cancel[0]:
             return
-        # beyond the shorter series of this group stand weights of another one
-        weights[n, :] = 0.0
-        weights[:, longest] = 0.0
         _walk_back(average, y, lengths[group], reach, weights, own)
         for lane in range(packed.shape[3]):
             cell = cell_of_group[group, lane]
@@ -312,9 +312,14 @@ def _gradients(
                     sums[cell, c, i] += shares[group, lane] * own[c, i, lane]
 
 
-def _lanes(n: int, m: int, budget: int) -> int:
+def _width(m: int, reach: int) -> int:
+    """Cells of a row for which there are weights: those of the band, and the next one."""
+    return min(m + 1, 2 * reach + 2)
+
+
+def _lanes(n: int, width: int, budget: int) -> int:
     """Pairs side by side whose weights fit."""
-    each = 24 * (n + 1) * (m + 1)
+    each = 24 * (n + 1) * width
     return int(min(LANES, max(1, min(budget, max(MOST_WEIGHTS, 4 * each)) // each)))
 
 
@@ -375,6 +380,7 @@ def gradient(
     weights: np.ndarray,
     gamma: float,
     warping: Warping,
+    reach: int,
     rows: int,
     budget: int,
     cancel: np.ndarray,
@@ -393,6 +399,8 @@ def gradient(
         Smoothing.
     warping : Warping
         The band.
+    reach : int
+        Half width of the widest band that these series or others have.
     rows : int
         Series of a cell of the grid.
     budget : int
@@ -408,12 +416,13 @@ def gradient(
         The values.
     """
     (n_channels, n), m, count = average.shape, series.n_timepoints, len(series)
-    lanes = min(_lanes(n, m, budget), count)
+    width = _width(m, reach)
+    lanes = min(_lanes(n, width, budget), count)
     packed, lengths = pack(series.values, series.lengths, lanes)
     radii = np.asarray(warping.radius(n, lengths), np.int64)
     shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)
     shares[:count], cells[:count] = weights, np.arange(count) // rows
-    room = np.zeros((n + 1, m + 1, 3, lanes))
+    room = np.zeros((n + 1, width, 3, lanes))
     found = np.ones((len(packed), 2, lanes))
     sums = np.zeros((-(-count // rows), n_channels, n))
     _gradients(
@@ -423,9 +432,10 @@ def gradient(
     return sums, values_of(*_in_order(found, count), gamma)
 
 
-def gradient_bytes(rows: int, n: int, m: int, n_channels: int, budget: int) -> int:
-    """Bytes that `gradient` holds, but for its result."""
-    lanes = min(_lanes(n, m, budget), rows)
+def gradient_bytes(rows: int, n: int, m: int, reach: int, n_channels: int, budget: int) -> int:
+    """Bytes that `gradient` holds, but for its result; `reach` is that of the widest band."""
+    width = _width(m, reach)
+    lanes = min(_lanes(n, width, budget), rows)
     padded = -(-rows // lanes) * lanes
-    each = 3 * (n + 1) * (m + 1) + n_channels * n + 3 * (m + 1) + 8
+    each = 3 * (n + 1) * width + n_channels * n + 3 * (m + 1) + 8
     return 8 * (padded * (n_channels * m + 9) + lanes * each)

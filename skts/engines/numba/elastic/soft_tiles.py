@@ -32,7 +32,8 @@ class SoftDTWTiles:
         n, m = (side.n_timepoints for side in reduction.sides)
         channels = reduction.average.n_channels
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
-        return 0, sums + soft.gradient_bytes(rows, n, m, channels, self.budget() // 4)
+        of_weights = rows, n, m, _reach(reduction), channels, self.budget() // 4
+        return 0, sums + soft.gradient_bytes(*of_weights)
 
     def soft_dtw_matrix(
         self, reduction: SoftDTWMatrix, tile: Tile, cancel: np.ndarray
@@ -52,8 +53,15 @@ class SoftDTWTiles:
             reduction.weights[tile.rows],
             reduction.gamma,
             reduction.warping,
+            _reach(reduction),
             reduction.cell[0],
             self.budget() // 4,
             cancel,
         )
         return SoftSlope(*found)
+
+
+def _reach(reduction: SoftDTWGradient) -> int:
+    """Half width of the widest band, the same for the plan and for every tile."""
+    average, series = reduction.sides
+    return reduction.warping.largest_radius(average.lengths, series.lengths)
