@@ -186,8 +186,8 @@ def _fill(x, y, y_lengths, radius, gamma, out, cancel):
 def _fill_weights(x, y, y_lengths, radius, gamma, weights, out, cancel):
     """Fill matrices as `_fill` does, and note how much each of three cells before counts.
 
-    weights: (n + 1, width, 3, lanes) of the cells diagonally before, above and on the left; those of
-    a row begin where its band does.
+    weights: (n + 1, width, 3, lanes) of the cells diagonally before, above and on the left; those
+    of a row begin where its band does.
     """
     n, m, lanes = x.shape[1], y.shape[0], y.shape[2]
     reach, inverse = radius.max(), 1.0 / gamma
