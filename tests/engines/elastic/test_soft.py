@@ -222,3 +222,17 @@ def test_a_band_takes_the_memory_of_its_cells(rng):
         with pytest.raises(MemoryError, match="memory"):
             soft_dtw_gradient(x, y, engine="numba")
     assert_array_equal(found.gradient, soft_dtw_gradient(x, y, window=5, engine="numba").gradient)
+
+
+def test_a_group_with_room_for_more_series_keeps_to_the_band(rng):
+    """Lanes without a series have no band that is wider than the weights."""
+    series, average = rng.normal(size=(19, 1, 40)), rng.normal(size=(1, 1, 40))
+    warping = Warping(window=2)
+    work = SoftDTWGradient(Series.of(average), Series.of(series), np.ones(19), 1.0, warping)
+    found = run(work, engine="numba")
+    alone = [
+        run(SoftDTWGradient(Series.of(average), one, np.ones(1), 1.0, warping), engine="numba")
+        for one in (Series.of(each[np.newaxis]) for each in series)
+    ]
+    assert_array_equal(found.values, np.concatenate([one.values for one in alone]))
+    assert_allclose(found.gradient, sum(one.gradient for one in alone), rtol=1e-12)

@@ -419,7 +419,8 @@ def gradient(
     width = _width(m, reach)
     lanes = min(_lanes(n, width, budget), count)
     packed, lengths = pack(series.values, series.lengths, lanes)
-    radii = np.asarray(warping.radius(n, lengths), np.int64)
+    # where there is no series, the band of the widest is wide enough
+    radii = np.minimum(np.asarray(warping.radius(n, lengths), np.int64), reach)
     shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)
     shares[:count], cells[:count] = weights, np.arange(count) // rows
     room = np.zeros((n + 1, width, 3, lanes))
