@@ -15,11 +15,16 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from skts import (
+    DiscordDetector,
     DTWCondenser,
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
+    MotifFinder,
     ShapeletForestClassifier,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
+    SubsequenceSearch,
 )
 from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
@@ -121,6 +126,47 @@ def test_frames_in_a_list_have_a_row_for_each_point(rng):
     assert_array_equal(model.predict(frames[::-1]), [1, 1, 0])
     with pytest.raises(ValueError, match="Channel 0 of X is 'b', and 'a' in the series of fit"):
         model.predict([frame[["b", "a"]] for frame in frames])
+
+
+@pytest.mark.parametrize("kind", ["times", "with a zone", "periods", "differences"])
+def test_time_points_are_not_taken_for_series(kind, rng):
+    times = pd.date_range("2024", periods=120, freq="min")
+    times = {
+        "times": times,
+        "with a zone": times.tz_localize("UTC"),
+        "periods": times.to_period("min"),
+        "differences": times - times[0],
+    }[kind]
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), times, columns=["a", "b"])
+    told = re.escape(
+        "would be 120 series of 2 time points. If rows are the time points of one series, and "
+        "columns its channels, write [X]. If each column is a series, write X.T; if each row is, "
+        "X.to_numpy()."
+    )
+    for model in (
+        *(MotifFinder(window) for window in (2, 50, 0.5, "auto", [0.5, 50])),
+        *(DiscordDetector(window) for window in (2, 50, "auto")),
+        SubsequenceSearch(),
+        SubsequenceMonitor(),
+    ):
+        with pytest.raises(ValueError, match=told):
+            model.fit(frame)
+        model.fit([frame])
+        model.fit(frame.T)
+    SubsequenceSearch().fit(frame.to_numpy())
+
+
+def test_a_frame_of_days_holds_a_series_in_each_row(rng):
+    days = pd.DataFrame(rng.normal(size=(40, 24)), pd.date_range("2024", periods=40))
+    for model in (MotifFinder(8), MotifFinder(), DiscordDetector(8), SubsequenceSearch()):
+        fitted = model.fit(days)
+        assert fitted.n_features_in_ == 24 and fitted.n_channels_ == 1
+    with pytest.raises(ValueError, match="would be 40 series of 24 time points"):
+        MotifFinder([8, 30]).fit(days)
+    # fewer rows than columns are no time points of channels
+    SubsequenceSearch().fit(days.iloc[:3, :5])
+    # other estimators compare rows, however short
+    DTWNeighbors().fit(days.iloc[:, :2])
 
 
 def test_frames_in_a_list_that_do_not_go_together_are_refused():

@@ -21,6 +21,7 @@ from .series import (
     check_series,
     check_univariate,
     refuse_channels_of_one_point,
+    refuse_times_as_series,
 )
 from .targets import check_outputs, check_target, check_weights, one_label_each, refuse_mixed_types
 
@@ -49,5 +50,6 @@ __all__ = [
     "refuse_channels_of_one_point",
     "refuse_mixed_types",
     "refuse_other_channels",
+    "refuse_times_as_series",
     "transposed",
 ]

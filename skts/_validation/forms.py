@@ -15,6 +15,7 @@ __all__ = [
     "channel_names",
     "chosen",
     "form_of",
+    "has_row_for_each_time",
     "is_3d",
     "is_list_of_series",
     "names_of_series",
@@ -23,6 +24,8 @@ __all__ = [
     "transposed",
 ]
 
+#: Types of an index of times, by their names: pandas may not be there.
+_INDICES_OF_TIMES = frozenset({"DatetimeIndex", "TimedeltaIndex", "PeriodIndex"})
 #: Characters of a value that a message shows.
 _SHOWN = 60
 
@@ -79,6 +82,11 @@ def _frames_of(X: Any) -> list[Any]:
 
 def _is_frame(x: Any) -> bool:
     return hasattr(x, "columns") and hasattr(x, "to_numpy")
+
+
+def has_row_for_each_time(X: Any) -> bool:
+    """Whether `X` is a data frame whose index holds times, and no other level."""
+    return _is_frame(X) and type(getattr(X, "index", None)).__name__ in _INDICES_OF_TIMES
 
 
 def _of_frames(X: list[Any] | tuple[Any, ...]) -> list[Any]:

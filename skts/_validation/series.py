@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,14 @@ from sklearn.utils.validation import check_array
 
 from .._log import counted
 from ..engines import Series, lies_on_gpu
-from .forms import as_host, form_of, is_list_of_series, shortened, transposed
+from .forms import (
+    as_host,
+    form_of,
+    has_row_for_each_time,
+    is_list_of_series,
+    shortened,
+    transposed,
+)
 from .layout import (
     check_layout,
     check_shape,
@@ -28,7 +37,11 @@ __all__ = [
     "check_series",
     "check_univariate",
     "refuse_channels_of_one_point",
+    "refuse_times_as_series",
 ]
+
+#: Rows of a frame with fewer points are hardly meant as series in which windows are looked for.
+LEAST_POINTS_OF_ROWS = 10
 
 
 def check_series(
@@ -206,6 +219,45 @@ def refuse_channels_of_one_point(X: Any, series: list[np.ndarray], input_name: s
         raise ValueError(
             f"{input_name} has {n_channels} channels of one time point each: series are {form}."
             f"{_as_points(X, input_name)}"
+        )
+
+
+def refuse_times_as_series(
+    X: Any, series: Sequence[np.ndarray], window: Any = None, input_name: str = "X"
+) -> None:
+    """Raise where rows of a frame would be series, but are the time points of one series.
+
+    For estimators that look for windows in series. Where a frame holds a day in each row, rows are
+    longer than that.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        What was given.
+    series : sequence of ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
+        What was made of it.
+    window : object, default None
+        Lengths of windows, one or several: those in points count, others do not.
+    input_name : str, default "X"
+        The argument's name in messages.
+
+    Raises
+    ------
+    ValueError
+        If the index of a frame holds times, there are more rows than columns, and rows have fewer
+        points than a window, or than `LEAST_POINTS_OF_ROWS`.
+    """
+    if not has_row_for_each_time(X):
+        return
+    n_timepoints = max(each.shape[-1] for each in series)
+    windows = [each for each in np.ravel(np.asarray(window, object)) if isinstance(each, Integral)]
+    if n_timepoints < min(len(series), max(LEAST_POINTS_OF_ROWS, *windows, 0)):
+        raise ValueError(
+            f"{input_name} is a frame whose index holds times, and of a frame each row is a "
+            f"series: these would be {len(series)} series of {n_timepoints} time points. If rows "
+            f"are the time points of one series, and columns its channels, write [{input_name}]. "
+            f"If each column is a series, write {input_name}.T; if each row is, "
+            f"{input_name}.to_numpy()."
         )
 
 

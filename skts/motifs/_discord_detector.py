@@ -19,6 +19,7 @@ from .._validation import (
     check_more_points,
     check_multivariate,
     refuse_channels_of_one_point,
+    refuse_times_as_series,
 )
 from ..base import SeriesMixin
 from ..engines import (
@@ -250,6 +251,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         get_engine(self.engine)
         series = check_multivariate(X, estimator=self)
         refuse_channels_of_one_point(X, series)
+        refuse_times_as_series(X, series, self.window)
         n_channels = len(series[0])
         rule = replace(one_rule(self.dimensions, self.include, n_channels), worst=True)
         (length,) = window_lengths(self.window, [points for each in series for points in each])

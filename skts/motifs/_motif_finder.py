@@ -26,6 +26,7 @@ from .._validation import (
     check_more_points,
     check_multivariate,
     refuse_channels_of_one_point,
+    refuse_times_as_series,
 )
 from ..base import SeriesMixin
 from ..engines import (
@@ -340,6 +341,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         series = check_multivariate(X, estimator=self)
         refuse_channels_of_one_point(X, series)
+        refuse_times_as_series(X, series, self.window)
         n_channels = len(series[0])
         if n_channels > 1 and self.algorithm == "mk":
             raise ValueError("algorithm='mk' is for series of one channel.")

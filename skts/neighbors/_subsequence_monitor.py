@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._metrics import COST, WINDOW
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from .._validation import as_host, check_more_points, check_series
+from .._validation import as_host, check_more_points, check_series, refuse_times_as_series
 from ..engines import (
     EveryWindow,
     LongSeries,
@@ -229,6 +229,7 @@ class SubsequenceMonitor(SearchMixin, BaseEstimator):
         _search_warping(self.metric, self.cost, self.window)
         series = check_series(X, estimator=self)
         patterns = _without_padding(series.freeze())
+        refuse_times_as_series(X, patterns)
         window = self.window
         if isinstance(window, Integral):
             # no band is wider than the longest pattern

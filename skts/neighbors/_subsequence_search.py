@@ -23,6 +23,7 @@ from .._validation import (
     check_series,
     refuse_channels_of_one_point,
     refuse_other_channels,
+    refuse_times_as_series,
 )
 from ..base import SeriesMixin
 from ..engines import (
@@ -210,6 +211,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
         self._warping()
         given = check_multivariate(X, estimator=self)
         refuse_channels_of_one_point(X, given)
+        refuse_times_as_series(X, given)
         n_channels = len(given[0])
         series = LongSeries(tuple(_private(each) for each in given))
         shortest = np.zeros((n_channels, min(8, max(each.shape[1] for each in given))))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._metrics import Distance, distance_of
 from ..metrics import pairwise_distances, warping_path
-from ..neighbors import DTWNearestNeighbor
+from ..neighbors import DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors
 from ._costs import as_sets, first_point, label_of, matching_costs
 from ._style import COSTS, PanelsMixin, check_fitted, color_of, is_place, points_of
 
@@ -169,7 +169,7 @@ class AlignmentDisplay(PanelsMixin):
     @classmethod
     def from_estimator(
         cls,
-        estimator: DTWNearestNeighbor,
+        estimator: DTWNearestNeighbor | DTWNearestNeighborRegressor | DTWNeighbors,
         x: ArrayLike,
         *,
         rank: int = 0,
@@ -180,7 +180,7 @@ class AlignmentDisplay(PanelsMixin):
 
         Parameters
         ----------
-        estimator : DTWNearestNeighbor
+        estimator : DTWNearestNeighbor, DTWNearestNeighborRegressor or DTWNeighbors
             A fitted estimator, not with ``metric="precomputed"``. With ``rotation_invariant=True``
             the neighbour is shown as it was rotated.
         x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
@@ -204,7 +204,7 @@ class AlignmentDisplay(PanelsMixin):
             If the estimator holds distances and no series, there is no such neighbour, or `axes`
             are not as many as there are panels.
         """
-        check_fitted(estimator, DTWNearestNeighbor)
+        check_fitted(estimator, (DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors))
         if estimator.metric == "precomputed":
             raise ValueError("An estimator with metric='precomputed' holds no series to align.")
         if not is_place(rank, estimator.n_samples_fit_):
@@ -220,8 +220,7 @@ class AlignmentDisplay(PanelsMixin):
         if estimator.rotation_invariant:
             turned = [np.roll(neighbor, -shift, axis=1) for shift in range(neighbor.shape[1])]
             neighbor = turned[int(np.argmin(pairwise_distances([x], turned, **options)[0]))]
-        label = estimator.classes_[estimator._y[found]]
-        names = ("query", f"training series {found} (class {label})")
+        names = ("query", f"training series {found}{_target_of(estimator, found)}")
         return cls.from_series(x, neighbor, **options, names=names, series=series, axes=axes)
 
     def plot(self, *, series: bool = True, axes: Any = None) -> Self:
@@ -339,3 +338,15 @@ class AlignmentDisplay(PanelsMixin):
             for channel in points[:, times]:
                 lines += ax.plot(*((channel, times) if ax is left else (times, channel)), **style)
         return lines
+
+
+def _target_of(
+    estimator: DTWNearestNeighbor | DTWNearestNeighborRegressor | DTWNeighbors, row: int
+) -> str:
+    """The class or target of a training series, in brackets; nothing where it has none."""
+    if isinstance(estimator, DTWNearestNeighbor):
+        return f" (class {estimator.classes_[estimator._y[row]]})"
+    if isinstance(estimator, DTWNearestNeighborRegressor):
+        targets = ", ".join(f"{target:.4g}" for target in np.ravel(estimator._y[row]))
+        return f" (target {targets})"
+    return ""

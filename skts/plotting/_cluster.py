@@ -34,8 +34,8 @@ class ClusterDisplay(PanelsMixin):
         match its centre; NaN where there is no point.
     sizes : ndarray of shape (n_clusters,)
         Number of all members of each cluster.
-    history : ndarray of shape (n_iter,)
-        Inertia after each iteration.
+    history : ndarray of shape (n_iter,) or None
+        Inertia after each iteration; None where it is not known, and then it is not shown.
     first_iteration : int, default 1
         The iteration of the first inertia; 0 is the start.
 
@@ -65,7 +65,7 @@ class ClusterDisplay(PanelsMixin):
         centers: np.ndarray,
         members: list[np.ndarray],
         sizes: np.ndarray,
-        history: np.ndarray,
+        history: np.ndarray | None,
         first_iteration: int = 1,
     ) -> None:
         self.centers = centers
@@ -101,7 +101,8 @@ class ClusterDisplay(PanelsMixin):
         aligned : bool, default True
             Whether to move or warp members so that they match the centre.
         objective : bool, default True
-            Whether to show inertia by iteration, too.
+            Whether to show inertia by iteration, too. After `partial_fit` there is no ``history_``,
+            and clusters alone are shown.
         axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw, one for each cluster and one for inertia; None makes a figure.
 
@@ -135,7 +136,8 @@ class ClusterDisplay(PanelsMixin):
             ]
         sizes = np.bincount(labels, minlength=len(centers))
         first = 0 if isinstance(estimator, kinds) else 1
-        display = cls(centers, members, sizes, estimator.history_, first)
+        history = getattr(estimator, "history_", None)  # partial_fit keeps none
+        display = cls(centers, members, sizes, history, first)
         return display.plot(objective=objective, axes=axes)
 
     def plot(self, *, objective: bool = True, axes: Any = None) -> Self:
@@ -144,7 +146,7 @@ class ClusterDisplay(PanelsMixin):
         Parameters
         ----------
         objective : bool, default True
-            Whether to show inertia by iteration, too.
+            Whether to show inertia by iteration, too, where it is known.
         axes : matplotlib.axes.Axes, array-like of these or None, default None
             Where to draw; None makes a figure.
 
@@ -158,7 +160,8 @@ class ClusterDisplay(PanelsMixin):
         ValueError
             If `axes` are not as many as there are panels.
         """
-        n_panels = len(self.centers) + bool(objective)
+        history = self.history if objective else None
+        n_panels = len(self.centers) + (history is not None)
         axes = self._panels(axes, n_panels, partial(_make_axes, n_panels))
         self.center_lines_ = []
         for label, ax in enumerate(axes[: len(self.centers)]):
@@ -167,10 +170,10 @@ class ClusterDisplay(PanelsMixin):
             self.center_lines_ += ax.plot(self.centers[label], color=color_of(label), linewidth=2)
             ax.set(title=f"cluster {label}: {self.sizes[label]} series")
             ax.set(xlabel="time point", ylabel="value")
-        if objective:
+        if history is not None:
             ax = axes[-1]
-            iterations = self.first_iteration + np.arange(len(self.history))
-            ax.plot(iterations, self.history, "o-", color="0.2")
+            iterations = self.first_iteration + np.arange(len(history))
+            ax.plot(iterations, history, "o-", color="0.2")
             ax.set(title="objective", xlabel="iteration", ylabel="inertia")
             ax.xaxis.get_major_locator().set_params(integer=True)
         return self

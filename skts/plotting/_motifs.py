@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..motifs import Discord, Motif, MotifFinder
+from ..motifs import Discord, DiscordDetector, Motif, MotifFinder
 from ._style import PanelsMixin, check_fitted, color_of, is_place, normalized
 
 __all__ = ["MotifDisplay"]
@@ -15,6 +15,9 @@ __all__ = ["MotifDisplay"]
 class MotifDisplay(PanelsMixin):
     """A series with its motifs and discords, the occurrences of each motif in one panel, and the
     profile.
+
+    Of a `DiscordDetector` it shows the most unusual window of the series, and the scores of all
+    windows as the profile.
 
     Make one with `from_estimator`.
 
@@ -30,6 +33,8 @@ class MotifDisplay(PanelsMixin):
         Window length and profile of the series, for each length; empty without a profile.
     series : int, default 0
         Which series it is.
+    profile_title : str, default "distance to the nearest neighbour"
+        What the profile holds.
 
     Attributes
     ----------
@@ -62,17 +67,19 @@ class MotifDisplay(PanelsMixin):
         discords: list[Discord],
         profiles: list[tuple[int, np.ndarray]],
         series: int = 0,
+        profile_title: str = "distance to the nearest neighbour",
     ) -> None:
         self.points = points
         self.motifs = motifs
         self.discords = discords
         self.profiles = profiles
         self.series = series
+        self.profile_title = profile_title
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: MotifFinder,
+        estimator: MotifFinder | DiscordDetector,
         *,
         series: int = 0,
         axes: Any = None,
@@ -81,8 +88,9 @@ class MotifDisplay(PanelsMixin):
 
         Parameters
         ----------
-        estimator : MotifFinder
-            A fitted estimator.
+        estimator : MotifFinder or DiscordDetector
+            A fitted estimator. Of a `DiscordDetector` the only discord is the window with the
+            largest score, whose neighbour is not known (-1).
         series : int, default 0
             Which of its series is drawn (row of `X`). Occurrences in other series are only shown in
             the panels of the motifs.
@@ -100,13 +108,20 @@ class MotifDisplay(PanelsMixin):
         ValueError
             If there is no such series, or `axes` are not as many as there are panels.
         """
-        check_fitted(estimator, MotifFinder)
+        check_fitted(estimator, (MotifFinder, DiscordDetector))
         all_points = estimator._series()
         if not is_place(series, len(all_points)):
             raise ValueError(
                 f"series={series!r} is not among the {len(all_points)} of the estimator."
             )
         points = all_points[series]
+        shown = points[0] if len(points) == 1 else points
+        if isinstance(estimator, DiscordDetector):
+            scores = estimator.window_scores_[series, : points.shape[1] - estimator.window_ + 1]
+            discords = _most_unusual(shown, scores, estimator.window_, series)
+            profiles = [(estimator.window_, scores)]
+            display = cls(shown, [], discords, profiles, series, "score of each window")
+            return display.plot(axes=axes)
         n_timepoints = points.shape[1]
         profiles = []
         if hasattr(estimator, "profile_"):
@@ -115,8 +130,7 @@ class MotifDisplay(PanelsMixin):
             for window, profile in zip(np.atleast_1d(estimator.window_), found, strict=True):
                 n_windows = max(0, n_timepoints - int(window) + 1)
                 profiles.append((int(window), profile[series, :n_windows]))
-        points = points[0] if len(points) == 1 else points
-        display = cls(points, estimator.motifs_, estimator.discords_, profiles, series)
+        display = cls(shown, estimator.motifs_, estimator.discords_, profiles, series)
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> Self:
@@ -203,7 +217,18 @@ class MotifDisplay(PanelsMixin):
         if several:
             ax.legend(loc="upper right")
         ax.set(
-            title="distance to the nearest neighbour" + (" / sqrt(window)" if several else ""),
+            title=self.profile_title + (" / sqrt(window)" if several else ""),
             xlabel="start of the window",
             ylabel="distance",
         )
+
+
+def _most_unusual(
+    points: np.ndarray, scores: np.ndarray, window: int, series: int
+) -> list[Discord]:
+    """The window of a series with the largest score, the first of several; none without scores."""
+    if np.isnan(scores).all():
+        return []
+    start = int(np.nanargmax(scores))
+    values = points[..., start : start + window].copy()
+    return [Discord(window, start, float(scores[start]), values, series, -1, -1)]

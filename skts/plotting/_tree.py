@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
+from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier, ShapeletTreeRegressor
 from ._style import PanelsMixin, check_fitted, check_most, color_of, points_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
@@ -23,12 +23,17 @@ class _Node:
     literals: list[Shapelet]
     sources: list[np.ndarray]
     distances: np.ndarray
-    labels: np.ndarray
+    #: Places in `classes_`, or numbers of a regression.
+    targets: np.ndarray
     threshold: float
 
 
 class ShapeletTreeDisplay(PanelsMixin):
     """A shapelet tree, each shapelet on the series it comes from, and the order lines of its nodes.
+
+    Leaves show their class, or for a `ShapeletTreeRegressor` the mean of their targets. On the
+    order line of a node the series have their distances, and a row for each class, or the height of
+    their target.
 
     Make one with `from_estimator`.
 
@@ -36,8 +41,8 @@ class ShapeletTreeDisplay(PanelsMixin):
     ----------
     tree : ShapeletTree
         The tree as flat arrays.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
+    classes : ndarray of shape (n_classes,) or None
+        Class labels; None for a tree that predicts numbers.
     nodes : list
         Inner nodes that are drawn: shapelets, their series, and distances of the node's series.
 
@@ -64,7 +69,7 @@ class ShapeletTreeDisplay(PanelsMixin):
     3
     """
 
-    def __init__(self, tree: ShapeletTree, classes: np.ndarray, nodes: list[Any]) -> None:
+    def __init__(self, tree: ShapeletTree, classes: np.ndarray | None, nodes: list[Any]) -> None:
         self.tree = tree
         self.classes = classes
         self.nodes = nodes
@@ -72,7 +77,7 @@ class ShapeletTreeDisplay(PanelsMixin):
     @classmethod
     def from_estimator(
         cls,
-        estimator: ShapeletTreeClassifier,
+        estimator: ShapeletTreeClassifier | ShapeletTreeRegressor,
         X: ArrayLike | list[ArrayLike],
         y: ArrayLike,
         *,
@@ -83,12 +88,12 @@ class ShapeletTreeDisplay(PanelsMixin):
 
         Parameters
         ----------
-        estimator : ShapeletTreeClassifier
+        estimator : ShapeletTreeClassifier or ShapeletTreeRegressor
             A fitted tree.
         X : array-like or list of array-like
             The training series.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Their classes, or for a regressor their targets.
         max_nodes : int, default 5
             Inner nodes to draw: the first ones, as in `tree_`.
         axes : matplotlib.axes.Axes, array-like of these or None, default None
@@ -102,22 +107,28 @@ class ShapeletTreeDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If `X` are not the series of `fit`, `y` holds another class, `max_nodes` is no number of
-            nodes, or `axes` are not as many as there are panels.
+            If `X` are not the series of `fit`, `y` holds another class or no numbers for a
+            regressor, `max_nodes` is no number of nodes, or `axes` are not as many as there are
+            panels.
         """
-        check_fitted(estimator, ShapeletTreeClassifier)
+        check_fitted(estimator, (ShapeletTreeClassifier, ShapeletTreeRegressor))
         series = estimator._validate_series(X)
         target: np.ndarray = column_or_1d(y)
         check_consistent_length(series.values, target)
         check_most("max_nodes", max_nodes)
-        classes = set(estimator.classes_.tolist())
-        for label in target.tolist():
-            if label not in classes:
-                raise ValueError(f"y holds {label!r}, which is no class of the tree.")
+        classes = None
+        if isinstance(estimator, ShapeletTreeClassifier):
+            classes = estimator.classes_
+            known = set(classes.tolist())
+            for label in target.tolist():
+                if label not in known:
+                    raise ValueError(f"y holds {label!r}, which is no class of the tree.")
+            target = np.searchsorted(classes, target)
+        else:
+            target = estimator._validate_target(X, target)
         for literal in estimator.shapelets_:
             window = slice(literal.start, literal.start + literal.length)
-            known = literal.series < len(series)
-            if not known or not np.array_equal(
+            if literal.series >= len(series) or not np.array_equal(
                 series.values[literal.series, literal.channel, window], literal.values
             ):
                 raise ValueError(
@@ -138,10 +149,9 @@ class ShapeletTreeDisplay(PanelsMixin):
                 series.values[literal.series, literal.channel, : series.lengths[literal.series]]
                 for literal in literals
             ]
-            labels = np.searchsorted(estimator.classes_, target[members])
             threshold = float(tree.threshold[number])
-            nodes.append(_Node(number, literals, sources, joined, labels, threshold))
-        return cls(tree, estimator.classes_, nodes).plot(axes=axes)
+            nodes.append(_Node(number, literals, sources, joined, target[members], threshold))
+        return cls(tree, classes, nodes).plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> Self:
         """Draw the display.
@@ -185,8 +195,6 @@ class ShapeletTreeDisplay(PanelsMixin):
 
     def _draw_tree(self, ax: Any) -> None:
         """Draw nodes as boxes: leaves beside each other, parents above the middle of theirs."""
-        from matplotlib.colors import to_rgb
-
         tree = self.tree
         places: dict[int, tuple[float, int]] = {}
         leaves = 0
@@ -224,17 +232,31 @@ class ShapeletTreeDisplay(PanelsMixin):
                 text = f"node {node}"
                 color: Any = "0.92"
             else:
-                best = int(tree.value[node].argmax())
-                # half way to white rather than transparent: branches end behind the box
-                label = self.classes[best]
-                text = label if isinstance(label, str) else f"class {label}"
-                color = [(1 + part) / 2 for part in to_rgb(color_of(best))]
+                text, color = self._leaf(node)
             text += f"\n{tree.n_node_samples[node]} series"
             box = {"boxstyle": "round", "facecolor": color}
             ax.text(x, height, text, ha="center", va="center", bbox=box, fontsize="small")
         depth = -min(height for _, height in places.values())
         ax.set(xlim=(-0.6, leaves - 0.4), ylim=(-depth - 0.5, 0.5))
         ax.set_axis_off()
+
+    def _leaf(self, node: int) -> tuple[str, Any]:
+        """Text and colour of a leaf: of its class, or the darker, the larger its value is."""
+        from matplotlib.colors import to_rgb
+
+        value = self.tree.value
+        # mixed with white rather than transparent: branches end behind the box
+        if self.classes is None:
+            leaves = value[self.tree.children_left < 0]
+            spread = float(np.ptp(leaves)) or 1.0
+            share = 0.1 + 0.4 * (value[node] - leaves.min()) / spread
+            text, color = f"value {value[node]:.4g}", color_of(0)
+        else:
+            best, share = int(value[node].argmax()), 0.5
+            label = self.classes[best]
+            text = label if isinstance(label, str) else f"class {label}"
+            color = color_of(best)
+        return text, [1 - share * (1 - part) for part in to_rgb(color)]
 
     def _draw_shapelets(self, node: _Node, ax: Any) -> None:
         """Draw the shapelets of a node on their series, one above the other."""
@@ -252,28 +274,31 @@ class ShapeletTreeDisplay(PanelsMixin):
         ax.set(title=f"node {node.number}", xlabel="time point", yticks=[], ylim=(-0.1, base))
 
     def _draw_order_line(self, node: _Node, ax: Any) -> None:
-        """Draw the distances of a node's series, a row for each class, and the cut.
+        """Draw the distances of a node's series by class or target, and the cut.
 
         Series that have no room for a shapelet are infinitely far: arrows beyond all others.
         """
-        present = np.unique(node.labels)
         far = np.isinf(node.distances)
         beyond = 1.1 * max(node.threshold, float(np.max(node.distances, where=~far, initial=0.0)))
-        for row, label in enumerate(present):
-            own = node.labels == label
-            for marker, chosen in (
-                ("|", node.distances[own & ~far]),
-                (">", np.full(np.count_nonzero(own & far), beyond)),
-            ):
-                height = np.full(chosen.size, float(row))
-                size = 14 if marker == "|" else 7
-                ax.plot(chosen, height, marker, color=color_of(label), markersize=size)
+        places = np.where(far, beyond, node.distances)
+        if self.classes is None:
+            heights, kinds = node.targets, np.zeros(len(places), np.int64)
+            near, size = "o", 4
+            ax.set(ylabel="target")
+        else:
+            present, heights = np.unique(node.targets, return_inverse=True)
+            kinds, near, size = node.targets, "|", 14
+            names = [str(self.classes[label]) for label in present]
+            ax.set(yticks=range(len(present)), yticklabels=names, ylim=(-0.7, len(present) - 0.3))
+            ax.set(ylabel="class")
+        for kind in np.unique(kinds):
+            for marker, width, chosen in ((near, size, ~far), (">", 7, far)):
+                own = chosen & (kinds == kind)
+                color = color_of(kind)
+                ax.plot(places[own], heights[own], marker, color=color, markersize=width)
         line = ax.axvline(node.threshold, color="k", linestyle="--", linewidth=1)
         self.threshold_lines_.append(line)
-        names = [str(self.classes[label]) for label in present]
-        ax.set(yticks=range(len(present)), yticklabels=names, ylim=(-0.7, len(present) - 0.3))
         ax.set(title=f"distance, cut at {node.threshold:.3g}", xlabel="distance to the shapelet")
-        ax.set(ylabel="class")
 
 
 class ShapeletMatchDisplay(PanelsMixin):
@@ -288,7 +313,7 @@ class ShapeletMatchDisplay(PanelsMixin):
     matches : list of (Shapelet, int, float)
         Shapelets on its way through the tree, where they match and how far they are.
     label : object
-        The class that is predicted.
+        The class that is predicted, or the number.
 
     Attributes
     ----------
@@ -321,7 +346,7 @@ class ShapeletMatchDisplay(PanelsMixin):
     @classmethod
     def from_estimator(
         cls,
-        estimator: ShapeletTreeClassifier,
+        estimator: ShapeletTreeClassifier | ShapeletTreeRegressor,
         x: ArrayLike,
         *,
         axes: Any = None,
@@ -330,7 +355,7 @@ class ShapeletMatchDisplay(PanelsMixin):
 
         Parameters
         ----------
-        estimator : ShapeletTreeClassifier
+        estimator : ShapeletTreeClassifier or ShapeletTreeRegressor
             A fitted tree.
         x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             A series, new or not.
@@ -347,7 +372,7 @@ class ShapeletMatchDisplay(PanelsMixin):
         ValueError
             If `axes` are not as many as there are panels.
         """
-        check_fitted(estimator, ShapeletTreeClassifier)
+        check_fitted(estimator, (ShapeletTreeClassifier, ShapeletTreeRegressor))
         one = [points := points_of(x, "x")]
         distances, starts = estimator.transform(one)[0], estimator.locate(one)[0]
         passed = set(estimator.decision_path(one).indices.tolist())
@@ -399,7 +424,10 @@ class ShapeletMatchDisplay(PanelsMixin):
             times = np.arange(start, start + literal.length)
             self.shapelet_lines_ += ax.plot(times, shape, color=color_of(1), linewidth=2)
         axes[-1].set(xlabel="time point")
-        self.figure_.suptitle(f"predicted: {self.label}")
+        number = isinstance(self.label, float) and not self.label.is_integer()
+        self.figure_.suptitle(
+            f"predicted: {self.label:.4g}" if number else f"predicted: {self.label}"
+        )
         return self
 
     def _make_axes(self) -> list[Any]:

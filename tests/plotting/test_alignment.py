@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skts import DTWNearestNeighbor
+from skts import DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors
 from skts._metrics import METRICS
 from skts.metrics import dtw_path, warping_path
 from skts.plotting import AlignmentDisplay, _alignment
@@ -73,6 +73,26 @@ def test_neighbours_of_an_estimator(rng):
     model = DTWNearestNeighbor(metric="precomputed").fit(np.ones((6, 6)), y)
     with pytest.raises(ValueError, match="precomputed.* holds no series"):
         AlignmentDisplay.from_estimator(model, np.ones(6))
+
+
+def test_neighbours_with_numbers_or_without_labels(rng):
+    X, targets = rng.normal(size=(6, 20)).cumsum(axis=1), rng.normal(size=(6, 2))
+    query = rng.normal(size=25).cumsum()
+    numbers = "(target {:.4g})", "(target {:.4g}, {:.4g})"
+    for model, y, text in (
+        (DTWNeighbors(window=8), None, ""),
+        (DTWNearestNeighborRegressor(window=8), targets[:, 0], numbers[0]),
+        (DTWNearestNeighborRegressor(window=8), targets, numbers[1]),
+    ):
+        distances, indices = model.fit(list(X), y).kneighbors([query], 3)
+        display = AlignmentDisplay.from_estimator(model, query, rank=2)
+        found = indices[0, 2]
+        assert_array_equal(display.y[0], X[found])
+        assert display.distance == distances[0, 2]
+        name = f"training series {found} {text.format(*targets[found])}".strip()
+        assert display.names == ("query", name)
+    with pytest.raises(TypeError, match="DTWNearestNeighborRegressor or DTWNeighbors is needed"):
+        AlignmentDisplay.from_estimator(X, query)
 
 
 def test_points_behind_a_mask_are_not_drawn(rng):

@@ -128,3 +128,18 @@ def test_the_choice_of_a_number_of_clusters():
         display.plot(axes=[display.axes_[0]])
     with pytest.raises(TypeError, match="choice is a list; what choose_n_clusters returns"):
         ClusterChoiceDisplay.from_choice([2, 3])
+
+
+@pytest.mark.parametrize(
+    "model", [DTWKMeans(3, random_state=0), KShapeClusterer(3, random_state=0)]
+)
+def test_clusters_of_batches_have_no_inertia_panel(model):
+    X = make_shifted_shapes(40, 32, random_state=0)[0]
+    model.partial_fit(X[:20]).partial_fit(X[20:])
+    assert not hasattr(model, "history_")
+    for objective in (True, False):
+        display = ClusterDisplay.from_estimator(model, X, objective=objective)
+        assert display.history is None and len(display.axes_) == 3
+        for label, line in enumerate(display.center_lines_):
+            assert_array_equal(line.get_ydata(), model.cluster_centers_[label])
+    assert len(display.plot(objective=True).axes_) == 3

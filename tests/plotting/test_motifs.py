@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skts import MotifFinder
+from skts import DiscordDetector, MotifFinder
 from skts.plotting import MotifDisplay
 
 
@@ -69,3 +69,31 @@ def test_channels_that_count_are_drawn(X):
     top, overlay, _ = display.axes_
     assert_array_equal([line.get_ydata() for line in top.lines], X)
     assert len(overlay.lines) == len(model.motifs_[0].positions)
+
+
+def test_the_most_unusual_window_and_scores_of_a_detector(X):
+    model = DiscordDetector(20, n_neighbors=2).fit([X[0], X[1, :150]])
+    display = MotifDisplay.from_estimator(model, series=1)
+    top, below = display.axes_
+    scores = model.window_scores_[1, :131]
+    (discord,) = display.discords
+    assert discord.position == np.nanargmax(scores) and discord.distance == np.nanmax(scores)
+    assert_array_equal(discord.values, X[1, discord.position : discord.position + 20])
+    assert_array_equal(top.lines[0].get_ydata(), X[1, :150])
+    (mark,) = top.patches
+    # one corner, or before matplotlib 3.9 all of them
+    assert np.atleast_2d(mark.get_xy())[:, 0].min() == discord.position
+    assert_array_equal(display.profile_lines_[0].get_ydata(), scores)
+    assert below.get_title() == "score of each window"
+    with pytest.raises(ValueError, match="series=2 is not among the 2"):
+        MotifDisplay.from_estimator(model, series=2)
+
+
+def test_channels_and_a_series_without_scores_of_a_detector(X):
+    x = X.copy()
+    x[:, ::15] = np.nan
+    model = DiscordDetector(20).fit([X, x])
+    display = MotifDisplay.from_estimator(model)
+    assert_array_equal([line.get_ydata() for line in display.axes_[0].lines], X)
+    assert display.discords[0].values.shape == (2, 20)
+    assert MotifDisplay.from_estimator(model, series=1).discords == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skts import ShapeletTreeClassifier
+from skts import ShapeletTreeClassifier, ShapeletTreeRegressor
 from skts.plotting import ShapeletMatchDisplay, ShapeletTreeDisplay
 
 
@@ -102,3 +102,63 @@ def test_series_without_room_are_drawn_beyond_all_others():
     places = np.concatenate([line.get_xdata() for line in arrows])
     assert len(places) == np.isinf(distances).sum()
     assert (places > distances[np.isfinite(distances)].max()).all()
+
+
+@pytest.fixture
+def predicts_numbers(rng):
+    X, y = rng.normal(size=(24, 30)).cumsum(axis=1), rng.normal(size=24)
+    options = {"min_length": 5, "max_length": 9, "length_step": 2, "engine": "numba"}
+    return ShapeletTreeRegressor(max_depth=2, **options).fit(X, y), X, y
+
+
+def test_leaves_of_a_regressor_show_its_values(predicts_numbers):
+    model, X, y = predicts_numbers
+    display = ShapeletTreeDisplay.from_estimator(model, X, y)
+    tree = model.tree_
+    leaves = np.flatnonzero(tree.children_left < 0)
+    shown = {text.get_text() for text in display.axes_[0].texts}
+    for leaf in leaves:
+        assert f"value {tree.value[leaf]:.4g}\n{tree.n_node_samples[leaf]} series" in shown
+    assert display.classes is None
+    assert not any("class" in ax.get_ylabel() for ax in display.axes_)
+    # each series stands at its distance and its target
+    (near, far) = display.axes_[2].lines[:-1]
+    assert len(far.get_xdata()) == 0 and display.axes_[2].get_ylabel() == "target"
+    assert_array_equal(near.get_xdata(), display.nodes[0].distances)
+    assert_array_equal(near.get_ydata(), y)
+    left = near.get_xdata() <= tree.threshold[0]
+    assert y[left].mean() == pytest.approx(tree.value[tree.children_left[0]])
+    leaf = ShapeletTreeRegressor().fit(X, np.zeros(24))
+    assert len(ShapeletTreeDisplay.from_estimator(leaf, X, np.zeros(24)).axes_) == 1
+
+
+def test_targets_of_a_regressor_are_numbers(predicts_numbers):
+    model, X, y = predicts_numbers
+    with pytest.raises(ValueError, match="numeric"):
+        ShapeletTreeDisplay.from_estimator(model, X, np.where(y > 0, "a", "b"))
+    with pytest.raises(ValueError, match="X are not the series of fit: series"):
+        ShapeletTreeDisplay.from_estimator(model, X[::-1], y)
+    with pytest.raises(
+        TypeError, match="ShapeletTreeClassifier or ShapeletTreeRegressor is needed"
+    ):
+        ShapeletTreeDisplay.from_estimator(y, X, y)
+
+
+def test_series_without_room_have_a_target_too(rng):
+    X = [rng.normal(size=size).cumsum() for size in (6, 9, 12, 12, 7, 11, 10, 12)]
+    y = np.array([0.0, 1, 0, 1, 1, 0, 0, 1])
+    model = ShapeletTreeRegressor(min_length=3, max_length=11, max_depth=1).fit(X, y)
+    display = ShapeletTreeDisplay.from_estimator(model, X, y)
+    far = np.isinf(model.transform(X)[:, 0])
+    arrows = display.axes_[2].lines[1]
+    assert arrows.get_marker() == ">"
+    assert_array_equal(arrows.get_ydata(), y[far])
+
+
+def test_matches_of_a_regressor(predicts_numbers):
+    model, X, _ = predicts_numbers
+    display = ShapeletMatchDisplay.from_estimator(model, X[3])
+    assert display.label == model.predict(X[3:4])[0]
+    assert display.figure_.get_suptitle() == f"predicted: {display.label:.4g}"
+    path = set(model.decision_path(X[3:4]).indices)
+    assert len(display.axes_) == sum(literal.node in path for literal in model.shapelets_)
