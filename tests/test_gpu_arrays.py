@@ -24,11 +24,20 @@ from skts import (
     SubsequenceSearch,
     config_context,
 )
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import Series, find_engine
 from skts.exceptions import EngineNotAvailableError
-from skts.metrics import dog_keeper, dtw, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.metrics import (
+    dog_keeper,
+    dtw,
+    pairwise_distances,
+    pairwise_dtw,
+    pairwise_sbd,
+    pairwise_soft_dtw,
+    silhouette_samples,
+    subsequence_distance,
+)
 from skts.motifs import (
     consensus_motif,
     discords,
@@ -39,6 +48,7 @@ from skts.motifs import (
     mpdist,
     segment,
 )
+from skts.neighbors import dtw_window_search
 
 
 class OnGpu:
@@ -234,6 +244,16 @@ def uses(engine):
         "k-medoids": fitted(DTWKMedoids(2, random_state=0), "predict", "transform"),
         "k-means": fitted(DTWKMeans(2, random_state=0), "predict", "transform"),
         "barycenter": lambda give: list(dtw_barycenter(give(X), init=give(x[:9]), **on)[:1]),
+        "soft average": lambda give: [
+            soft_dtw_barycenter(give(X[:4]), init=give(x[:9]), **on).average
+        ],
+        "elastic": lambda give: [
+            pairwise_distances(give(X), give(Q), metric=metric, **on)
+            for metric in ("dtw", "msm", "erp", "edr", "ddtw")
+        ],
+        "soft": lambda give: [pairwise_soft_dtw(give(Q), **on)],
+        "silhouettes": lambda give: [silhouette_samples(give(X), y, **on)],
+        "windows": lambda give: [dtw_window_search(give(X), y, **on).errors],
         "tree": fitted(
             ShapeletTreeClassifier(min_length=5, max_length=7, max_depth=2), "predict", "transform"
         ),
@@ -314,6 +334,43 @@ def test_work_under_warping_fetches_no_series(cupy, monkeypatch, precision, wind
     monkeypatch.undo()
     laptop = pickle.loads(pickle.dumps(model)).set_params(engine="numba")
     assert_array_equal(laptop.kneighbors(Q)[1], expected[1])
+
+
+@pytest.mark.gpu
+def test_what_clusterers_and_matrices_fetch(cupy, monkeypatch):
+    """As the table of docs/user_guide/engines.rst says."""
+    X, labels = walks(30, 20), np.arange(30) % 2
+    on = {"engine": "cupy"}
+    means, medoids = DTWKMeans(2, random_state=0, **on), DTWKMedoids(2, random_state=0, **on)
+    means.fit(X), medoids.fit(X)
+    from skts.engines.cupy.series import fetch
+
+    fetched = []
+
+    def watch(array, *args):
+        fetched.append(array.shape)
+        return fetch(array, *args)
+
+    monkeypatch.setattr("skts.engines.cupy.series.fetch", watch)
+    for use, all_points in (
+        (lambda given: DTWKMedoids(2, random_state=0, **on).fit(given), False),
+        (medoids.predict, False),
+        (means.predict, False),
+        (means.transform, False),
+        (lambda given: pairwise_distances(given, metric="msm", **on), False),
+        (lambda given: pairwise_distances(given, metric="twe", **on), False),
+        (lambda given: pairwise_soft_dtw(given, **on), False),
+        (lambda given: silhouette_samples(given, labels, **on), False),
+        (lambda given: dtw_window_search(given, labels, **on), False),
+        (lambda given: dtw_barycenter(given, init=X[0], max_iter=2, tol=1, **on), False),
+        (lambda given: dtw_barycenter(given, max_iter=2, tol=1, **on), True),
+        (lambda given: soft_dtw_barycenter(given, max_iter=2, tol=1, **on), True),
+        (lambda given: DTWKMeans(2, random_state=0, **on).fit(given), True),
+        (lambda given: pairwise_distances(given, metric="ddtw", **on), True),
+    ):
+        fetched.clear()
+        use(cupy.asarray(X))
+        assert ((30, 1, 20) in fetched) == all_points
 
 
 @pytest.mark.gpu

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Hidden, StrOptions
 
 from .._distance_rows import rows_of, silhouettes
 from .._metrics import COST, METRIC_PARAMS, METRICS, WINDOW
@@ -24,7 +24,8 @@ _OPTIONS: dict[str, list[Any]] = {
     "window": WINDOW,
     "cost": COST,
     "engine": [str, None],
-    "metric": [StrOptions({*METRICS, "sbd"})],
+    # "precomputed" has a message of its own
+    "metric": [StrOptions({*METRICS, "sbd"}), Hidden(StrOptions({"precomputed"}))],
     "metric_params": METRIC_PARAMS,
 }
 
@@ -186,6 +187,11 @@ def _silhouettes(
     verbose: int,
 ) -> np.ndarray:
     """The silhouette of each series, under a distance with its options."""
+    if distance["metric"] == "precomputed":
+        raise ValueError(
+            "metric='precomputed': X are series here. For a matrix of distances take "
+            "sklearn.metrics.silhouette_score or silhouette_samples, with the same arguments."
+        )
     series = check_series(X)
     codes = _check_labels(labels, len(series))
     return silhouettes(rows_of(series, distance, engine, n_jobs, verbose), [codes])[0]

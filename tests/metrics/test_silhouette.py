@@ -160,3 +160,14 @@ def test_refused_choices(rng):
         pytest.warns(ConvergenceWarning, match="Only 1 medoid has"),
     ):
         choose_n_clusters(model, np.zeros((6, 9)), [2])
+
+
+@pytest.mark.parametrize("function", [silhouette_samples, silhouette_score])
+def test_of_a_matrix_of_distances_scikit_learn_has_it(function):
+    D = 1.0 - np.eye(4)
+    with pytest.raises(ValueError, match=r"take sklearn\.metrics\.silhouette_score or "):
+        function(D, [0, 0, 1, 1], metric="precomputed")
+    # it is no choice
+    with pytest.raises(ValueError, match="'metric' parameter .* must be a str among") as raised:
+        function(D, [0, 0, 1, 1], metric="cosine")
+    assert "precomputed" not in str(raised.value)
