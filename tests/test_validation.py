@@ -154,6 +154,10 @@ def test_time_points_are_not_taken_for_series(kind, rng):
         model.fit([frame])
         model.fit(frame.T)
     SubsequenceSearch().fit(frame.to_numpy())
+    search = SubsequenceSearch().fit([frame])
+    assert_array_equal(search.kneighbors([frame[10:40]])[1], [[[0, 10]]])
+    with pytest.raises(ValueError, match=r"would be 30 series of 2 time points.*write \[Q\]"):
+        search.kneighbors(frame[10:40])
 
 
 def test_a_frame_of_days_holds_a_series_in_each_row(rng):

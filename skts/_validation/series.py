@@ -223,7 +223,7 @@ def refuse_channels_of_one_point(X: Any, series: list[np.ndarray], input_name: s
 
 
 def refuse_times_as_series(
-    X: Any, series: Sequence[np.ndarray], window: Any = None, input_name: str = "X"
+    X: Any, series: Sequence[np.ndarray] | np.ndarray, window: Any = None, input_name: str = "X"
 ) -> None:
     """Raise where rows of a frame would be series, but are the time points of one series.
 

@@ -367,6 +367,7 @@ class SubsequenceSearch(SearchMixin, BaseEstimator):
     def _validate_queries(self, Q: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, ...]:
         """Queries without padding, none longer than all series."""
         series = check_series(Q, input_name="Q", estimator=self)
+        refuse_times_as_series(Q, series.values, input_name="Q")
         if series.n_channels != self.n_channels_:
             name, channels = type(self).__name__, counted(self.n_channels_, "channel")
             raise ValueError(f"{name} takes queries of {channels}; Q has {series.n_channels}.")

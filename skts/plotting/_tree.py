@@ -23,7 +23,7 @@ class _Node:
     literals: list[Shapelet]
     sources: list[np.ndarray]
     distances: np.ndarray
-    #: Places in `classes_`, or numbers of a regression.
+    #: Places in `classes`, or the numbers that go with the series.
     targets: np.ndarray
     threshold: float
 
