@@ -226,12 +226,12 @@ def test_a_band_takes_the_memory_of_its_cells(rng):
 
 def test_a_group_with_room_for_more_series_keeps_to_the_band(rng):
     """Lanes without a series have no band that is wider than the weights."""
-    series, average = rng.normal(size=(19, 1, 40)), rng.normal(size=(1, 1, 40))
+    series, average = rng.normal(size=(37, 1, 40)), rng.normal(size=(1, 1, 40))
     warping = Warping(window=2)
-    work = SoftDTWGradient(Series.of(average), Series.of(series), np.ones(19), 1.0, warping)
+    work = SoftDTWGradient(Series.of(series), Series.of(average), np.ones(37), 1.0, warping)
     found = run(work, engine="numba")
     alone = [
-        run(SoftDTWGradient(Series.of(average), one, np.ones(1), 1.0, warping), engine="numba")
+        run(SoftDTWGradient(one, Series.of(average), np.ones(1), 1.0, warping), engine="numba")
         for one in (Series.of(each[np.newaxis]) for each in series)
     ]
     assert_array_equal(found.values, np.concatenate([one.values for one in alone]))
