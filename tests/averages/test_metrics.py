@@ -179,11 +179,11 @@ def test_sums_of_single_paths(fast_engine, make_series, metric):
 @pytest.mark.parametrize("metric", [marked("adtw"), marked("wdtw"), marked("ddtw"), *STEPPED])
 @pytest.mark.parametrize("window", [None, 3, 40])
 def test_paths_side_by_side_are_those_one_by_one(make_series, rng, monkeypatch, metric, window):
-    """Lengths on both sides of the words that hold steps, and bands that some of them leave."""
+    """Lengths on both sides of words that hold steps, and of a tile; bands that some leave."""
     parameters = None if metric == "edr" else PARAMETERS[metric]
     distance = distance_of(metric, parameters, window=window)
     for channels in (1,) if metric == "msm" else (1, 2):
-        for n, m in ((14, 19), (67, 130)):
+        for n, m in ((14, 19), (67, 130), (9, 300)):
             # whole numbers: most paths tie
             sets = make_series(40, m, channels, shortest=m // 3), make_series(3, n, channels)
             given, averages = (Series(np.round(one.values), one.lengths) for one in sets)

@@ -68,14 +68,25 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/warping_path.py": [
+        ("", "_TILE = 256", ("256 -> 255",), TOGETHER),
         (
-            "_next_row_of_windows",
-            "row[first] = border[i] if first == 0 else np.inf",
-            ("== -> !=",),
-            "series whose windows are compared are matched in full: all of the border is infinite",
+            "_next_row",
+            "left = value if value < best[k] else best[k]",
+            ("< -> <=",),
+            EQUAL,
         ),
-        ("_next_row", "best = best if best < left else left", ("< -> <=",), EQUAL),
-        ("_scan", "break", ("break",), INTERRUPTED),
+        (
+            "_next_row",
+            "best[k] = up[k] if up[k] < diagonal[k] else diagonal[k]",
+            ("< -> <=",),
+            EQUAL,
+        ),
+        (
+            "_next_row",
+            "left = cell.join(costs[k], best[k] if best[k] < left else left)",
+            ("< -> <=",),
+            EQUAL,
+        ),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
     ],
     _N + "elastic/dtw.py": [

@@ -115,6 +115,20 @@ def test_strips_and_groups_of_diagonals(fast_engine, rng, reach):
         assert_array_equal(found, plain)
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+def test_side_by_side_and_one_by_one(rng, monkeypatch, channels):
+    """Windows longer than the rows between two that are kept, and shorter; columns of two tiles."""
+    X, Y = ([rng.integers(0, 3, (channels, n)) for n in ns] for ns in ((3, 40), (9, 300)))
+    left, right = check_series(X), check_series(Y)
+    for reach in (1, 15):
+        for window in (None, 3):
+            work = DTWMatrix(left, right, ShapeDTW(reach=reach, window=window))
+            found = run(work, engine="numba")
+            with monkeypatch.context() as patch:
+                patch.setattr(alignment_tiles, "MOST_STEPS", 1)
+                assert_array_equal(run(work, engine="numba"), found)
+
+
 def test_more_pairs_than_lie_side_by_side(rng, monkeypatch):
     X = check_series(list(rng.normal(size=(9, 30)).cumsum(axis=1)))
     work = DTWMatrix(X, X, ShapeDTW(reach=3))
