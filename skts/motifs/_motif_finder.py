@@ -591,7 +591,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _settings(self) -> tuple[Any, ...]:
         """Parameters without which a profile would be another one, but for its length."""
-        return self.exclusion, bool(self.normalize), self.precision
+        lengths = np.atleast_1d(self.window_).tolist()
+        longest = int(self._pools[0].lengths.max())
+        exclusions = [self._apart(length, longest)[0] for length in lengths]
+        return exclusions, bool(self.normalize), self.precision
 
     def _gap(self, lengths: Sequence[int], series: list[np.ndarray]) -> int:
         """Points between series, for windows of different ones to be no neighbours of any kind."""
