@@ -19,7 +19,9 @@ from skts.engines import (
     Splits,
     SubsequenceMatches,
     Tile,
+    distances_to_all,
     offsets,
+    replace_kernels,
     run,
 )
 from skts.engines.core.series import read_only
@@ -372,3 +374,25 @@ def test_as_many_groups_go_together_on_a_gpu_as_there_is_room_for(room, monkeypa
             first = stop
         assert first == len(groups)
     assert (max(together) > 1) == (room > 1)
+
+
+@pytest.mark.parametrize("n_channels", [1, 2])
+@pytest.mark.parametrize("n_series", [1, 5, 150])
+def test_numpy_finds_the_distances_of_kernels(rng, n_channels, n_series):
+    """Constant windows, equal ones, and series that are shorter than candidates."""
+    values = rng.normal(size=(n_series, n_channels, 20)).round(1)
+    lengths = rng.integers(3, 21, n_series)
+    for row, length in zip(values, lengths, strict=True):
+        row[:, length:] = 0.0
+    source = rng.normal(size=(4, n_channels, 20)).round(1)
+    source[0] = 1.0
+    pieces = np.array([(k, k % n_channels, k, 3 + 4 * k) for k in range(4)])
+    given = Series(source, np.full(4, 20)), pieces, Series(values, lengths)
+    found, expected = (by_choice(always, given) for always in (True, False))
+    assert_array_equal(found, expected)
+    assert np.isfinite(found).any()
+
+
+def by_choice(always, given):
+    with replace_kernels(always=always):
+        return distances_to_all(*given, lambda work: run(work, engine="numba"))

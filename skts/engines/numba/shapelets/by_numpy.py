@@ -12,16 +12,19 @@ from ...core.constants import FLOAT32_UNIT
 from ...core.series import Series
 from ...families.profile.concatenated import whole_windows
 from ...families.profile.statistics import settle_statistics
+from ...families.shapelets.groups import Groups
 from ...families.shapelets.matches import Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors, are_normalized
 from ...host import by_numpy
 from ...host.small_work import ENTRIES
 from .._blas import one_blas_thread
 
-__all__ = ["all_distances", "judge", "matches"]
+__all__ = ["GROUP_SECONDS", "all_distances", "group_distances", "judge", "matches"]
 
 #: Order lines that are judged at a time, by their members.
 _LINES = 2**16
+#: About how long a small group takes.
+GROUP_SECONDS = 1e-3
 
 
 def _describe(
@@ -71,6 +74,26 @@ def matches(reduction: SubsequenceMatches, rows: slice, cols: slice, cancel: np.
                 found.distances[chosen, b] = best
                 found.starts[chosen, b] = np.where(np.isinf(best), -1, at)
     return found
+
+
+def group_distances(groups: Groups, cancel: np.ndarray) -> np.ndarray:
+    """Certified distances of normalised candidates of some groups to their members."""
+    found = [np.empty(0)]
+    every = slice(None)
+    for g in range(len(groups)):
+        own = groups.pieces[groups.candidates_of[g] : groups.candidates_of[g + 1]]
+        members = groups.members[groups.members_of[g] : groups.members_of[g + 1]]
+        if cancel[0] or not (len(own) and len(members)):
+            found.append(np.empty(len(own) * len(members)))
+            continue
+        queries = tuple(
+            groups.source.values[row, channel, start : start + length]
+            for row, channel, start, length in own.tolist()
+        )
+        work = SubsequenceMatches(queries, groups.series.take(members), True, own[:, 1])
+        distances = matches(work, every, every, cancel).distances
+        found.append((distances / np.sqrt(own[:, 3:])).ravel())
+    return np.concatenate(found)
 
 
 def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray) -> np.ndarray:

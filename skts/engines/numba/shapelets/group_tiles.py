@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
-from ...families.shapelets.groups import CandidateGroups
+from ...families.shapelets.groups import CandidateGroups, GroupMatches
+from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.splits import GroupSplits, Splits, split_groups
+from ...host.small_work import most_bytes, prefer_numpy
+from . import by_numpy
 from .groups import LANES, PADDING, Surveyed, match_groups, survey
 
-__all__ = ["GroupTiles"]
+__all__ = ["LIMIT", "GroupTiles"]
+
+#: Seconds of NumPy in place of kernels that take some twenty to compile.
+LIMIT = 4.0
 
 
 class GroupTiles:
     """Methods of the CPU engine for groups of candidates and series."""
 
     prepared: PreparedStore
+    budget: Callable[[], int]
 
     def group_matches_bytes(
         self, reduction: CandidateGroups, rows: int, cols: int
@@ -29,10 +38,28 @@ class GroupTiles:
         survey_bytes = n * n_channels * (64 * (width + 2) + 16 * PADDING)
         return survey_bytes, each + 8 * width * (LANES + 14) + 128 * n_members
 
-    def group_matches(
+    def group_matches(self, reduction: GroupMatches, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Distances of the candidates of some groups to their members."""
+        groups = reduction.groups
+
+        def seconds() -> tuple[float, float]:
+            each = by_numpy.GROUP_SECONDS + 2e-9 * reduction.step_work
+            return each * tile.shape[0], each * reduction.shape[0]
+
+        def able() -> bool:
+            held = 64 * reduction.largest[1] * groups.series.n_timepoints
+            return bool(
+                groups.pieces[:, 3].min(initial=LEAST_NORMALIZED) >= LEAST_NORMALIZED
+            ) and held * reduction.largest[0] <= most_bytes(self.budget())
+
+        if prefer_numpy(seconds, match_groups, able=able, limit=LIMIT):
+            return by_numpy.group_distances(groups.take(tile.rows), cancel)
+        return self._group_distances(reduction, tile, cancel)
+
+    def _group_distances(
         self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
-        """Distances of the candidates of some groups to their members."""
+        """Distances of some groups, by kernels."""
         groups = reduction.groups.take(tile.rows)
         found = np.empty(groups.distances_of[-1])
         match_groups(
@@ -50,7 +77,7 @@ class GroupTiles:
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
         """Splits of some groups."""
-        distances = self.group_matches(reduction, tile, cancel)
+        distances = self._group_distances(reduction, tile, cancel)
         if cancel[0]:
             return reduction.start()
         return split_groups(reduction, tile.rows, distances)

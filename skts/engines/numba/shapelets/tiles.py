@@ -18,7 +18,7 @@ from ...families.shapelets.search import ShapeletSearch, Survivors
 from ...families.shapelets.variance import VarianceTables
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
-from .group_tiles import GroupTiles
+from .group_tiles import LIMIT, GroupTiles
 from .joins import SeriesBlock, joins, less_means, prepare, raw
 from .matches import Queries, match
 from .scan import Distances, Found, JudgedRows, Literals, scan
@@ -31,8 +31,6 @@ LISTED = 2**12
 #: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
-#: Seconds of NumPy in place of kernels that take some twenty to compile.
-LIMIT = 4.0
 #: Bytes that NumPy holds in place of the kernels of a tree, at most.
 NUMPY_BYTES = 2**24
 #: Points whose squares NumPy can sum.
