@@ -141,6 +141,13 @@ def test_data_are_as_large_as_parameters_ask_for(model):
     skts.warm_up("numba", [model])
 
 
+@pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
+def test_no_data_are_refused_with_default_parameters(kind):
+    """What `warm_up` passes over compiles nothing."""
+    for model in _warm_up._variants(kind(engine="numba")):
+        assert [_warm_up._refusal(model, given) for given in _warm_up._data(model, 1)] == [None] * 2
+
+
 def test_an_estimator_that_no_data_fit():
     with pytest.raises(ValueError, match=r"no data for DTWKMeans.*: n_samples"):
         skts.warm_up("numba", [skts.DTWKMeans(9999)])

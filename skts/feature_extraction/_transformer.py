@@ -307,6 +307,11 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features * n_shapelets), float64
             The first of the features for all shapelets, as in `shapelets_`, then the next one.
+
+        Raises
+        ------
+        ValueError
+            If parameters that were set after `fit` are wrong, as by `fit`.
         """
         check_is_fitted(self)
         self._check_options()  # set_params may have come after fit

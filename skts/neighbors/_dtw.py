@@ -219,6 +219,11 @@ class DTWNearestNeighbor(
         -------
         ndarray of shape (n_samples,)
             Labels; of classes with equal votes, the one that comes first in `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the weights of the neighbours of a series add up to 0, or one is NaN.
         """
         votes = self._votes(X)
         return self.classes_[votes.argmax(axis=1)]
@@ -235,6 +240,11 @@ class DTWNearestNeighbor(
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1; columns as in `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the weights of the neighbours of a series add up to 0, or one is NaN.
         """
         votes = self._votes(X)
         shares: np.ndarray = votes / votes.sum(axis=1, keepdims=True)
